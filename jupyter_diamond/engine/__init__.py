@@ -1,0 +1,1 @@
+"""What advances work: collector, submission, watching, recovery."""

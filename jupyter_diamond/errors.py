@@ -1,0 +1,175 @@
+"""Every error that jupyter_diamond raises on purpose.
+
+::
+
+    DiamondError                     something the user can read and act on
+    ├── InvalidRequest               what was asked makes no sense; nothing was started
+    │   ├── CaptureRefused           a name of the cell cannot travel to a site
+    │   └── Infeasible               no site can run it, each with its reason
+    ├── NotFound                     no such task, site or file
+    ├── Conflict                     it clashes with something that is already running
+    ├── TransportError               a site could not be reached, or stopped answering (has ``outcome``)
+    ├── SchedulerError               the site's scheduler answered, but not with what we asked
+    │   ├── SubmitRefused            it said no to this job (``permanent`` or for now)
+    │   └── SubmitOutputUnreadable   it may have said yes: the job must be looked for
+    ├── ParseError                   foreign text that does not follow its grammar
+    ├── StoreError                   the task store cannot be used
+    ├── ServerUnavailable            the kernel cannot reach its Jupyter server, or our half of it
+    ├── ResultUnavailable            the result is not there (yet), or is not the one that was signed
+    └── RemoteError                  the user's own code raised at the site
+
+``message`` says what happened, where, and what to do. ``transient`` decides a retry: it is True only when trying again
+later may help. ``evidence`` keeps the raw lines behind the sentence.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+SubmitFate = Literal["not_sent", "unknown", "refused"]
+
+
+class DiamondError(Exception):
+    """Something the user can read and act on."""
+
+    code = "diamond_error"
+    http_status = 500
+
+    def __init__(self, message: str, *, transient: bool = False, evidence: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.transient = transient
+        self.evidence = evidence
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InvalidRequest(DiamondError):
+    """What was asked makes no sense; nothing was started."""
+
+    code = "invalid_request"
+    http_status = 400
+
+
+class CaptureRefused(InvalidRequest):
+    """A name of the cell cannot travel to a site."""
+
+    code = "capture_refused"
+
+
+class Infeasible(InvalidRequest):
+    """No site can run it; the message gives each site's reason."""
+
+    code = "infeasible"
+    http_status = 422
+
+
+class NotFound(DiamondError):
+    """No such task, site or file."""
+
+    code = "not_found"
+    http_status = 404
+
+
+class Conflict(DiamondError):
+    """It clashes with something that is already running."""
+
+    code = "conflict"
+    http_status = 409
+
+
+class TransportError(DiamondError):
+    """A site could not be reached, or stopped answering.
+
+    ``outcome`` tells what became of the script: ``not_sent`` (it surely did not run), ``refused`` (the site said no),
+    ``unknown`` (it may have run, wholly or in part).
+    """
+
+    code = "transport"
+    http_status = 502
+
+    def __init__(
+        self, message: str, *, outcome: SubmitFate, transient: bool = True, evidence: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, transient=transient, evidence=evidence)
+        self.outcome = outcome
+
+
+class SchedulerError(DiamondError):
+    """The site's scheduler answered, but not with what we asked."""
+
+    code = "scheduler"
+    http_status = 502
+
+
+class SubmitRefused(SchedulerError):
+    """The scheduler said no to this job.
+
+    ``permanent`` is True when the same request can never pass here, False when it may pass later.
+    ``reason_code`` is the scheduler's own word, e.g. ``QOSMaxWallDurationPerJobLimit``.
+    """
+
+    code = "submit_refused"
+    http_status = 422
+
+    def __init__(self, message: str, *, permanent: bool, reason_code: str = "", evidence: tuple[str, ...] = ()) -> None:
+        super().__init__(message, transient=not permanent, evidence=evidence)
+        self.permanent = permanent
+        self.reason_code = reason_code
+
+
+class SubmitOutputUnreadable(SchedulerError):
+    """The scheduler may have taken the job, but no single job id can be read: the job must be looked for."""
+
+    code = "submit_output_unreadable"
+
+
+class ParseError(DiamondError):
+    """Foreign text that does not follow its grammar."""
+
+    code = "parse"
+    http_status = 400
+
+
+class StoreError(DiamondError):
+    """The task store cannot be used."""
+
+    code = "store"
+
+
+class ServerUnavailable(DiamondError):
+    """The kernel cannot reach its Jupyter server, or our half of it."""
+
+    code = "server_unavailable"
+    http_status = 503
+
+
+class ResultUnavailable(DiamondError):
+    """The result is not there (yet), or is not the one that was signed."""
+
+    code = "result_unavailable"
+    http_status = 409
+
+
+class RemoteError(DiamondError):
+    """The user's own code raised at the site; ``traceback_text`` shows the user's own lines."""
+
+    code = "remote_error"
+
+    def __init__(self, message: str, *, ename: str = "", traceback_text: str = "") -> None:
+        super().__init__(message)
+        self.ename = ename
+        self.traceback_text = traceback_text
+
+    def __str__(self) -> str:
+        return f"{self.message}\n\n{self.traceback_text}" if self.traceback_text else self.message
+
+
+BY_CODE: dict[str, type[DiamondError]] = {
+    cls.code: cls
+    for cls in (
+        DiamondError, InvalidRequest, CaptureRefused, Infeasible, NotFound, Conflict, SchedulerError,
+        SubmitOutputUnreadable, ParseError, StoreError, ServerUnavailable, ResultUnavailable,
+    )
+}  # fmt: skip

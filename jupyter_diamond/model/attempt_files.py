@@ -1,0 +1,53 @@
+"""The names inside an attempt's folder at a site: the one contract between kernel, server, job script and runner.
+
+::
+
+    <workdir>/attempts/<token>/      0700
+      bundle.tar      sealed inputs from the kernel: spec.json, values/, modules/
+      runner.py       what runs the cell (cell/runner/diamond_runner.py)
+      key             the attempt's HMAC key, hex, 0600
+      job.sh          the batch script
+      submit.intent   made before the scheduler is called, never overwritten
+      native          "<job id>[;<cluster>]": the record file, written when the scheduler said yes
+      claim           made by the job when it starts: a second job of the same token ends at once
+      started.json    {"at": epoch, "host": ..., "pid": ..., "native": ...}
+      job.out         stdout and stderr of the job, live
+      outputs.jsonl   what the cell showed, one nbformat output a line, in order
+      result/         one file a returned variable
+      manifest.json   the receipt; written to a temporary name, then renamed
+      end.json        written last, likewise
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+BUNDLE = "bundle.tar"
+RUNNER = "runner.py"
+KEY = "key"
+JOB_SCRIPT = "job.sh"
+INTENT = "submit.intent"
+NATIVE = "native"
+CLAIM = "claim"
+STARTED = "started.json"
+LOG = "job.out"
+OUTPUTS = "outputs.jsonl"
+RESULT = "result"
+MANIFEST = "manifest.json"
+END = "end.json"
+
+EXIT_NO_MODULES = 81
+"""The job head could not start environment modules (B22)."""
+EXIT_NO_PYTHON = 82
+"""The site's interpreter is missing or too old."""
+EXIT_CLAIMED = 83
+"""Another job with the same token has started already."""
+EXIT_BAD_BUNDLE = 84
+"""The inputs do not have the digest that was given at submit."""
+EXIT_MISSING_IMPORT = 85
+"""A module that the cell imports is not installed at the site."""
+
+
+def attempt_folder(workdir: str, token: str) -> str:
+    """The folder of one attempt below the site's workdir."""
+    return str(PurePosixPath(workdir) / "attempts" / token)

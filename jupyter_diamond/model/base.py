@@ -1,0 +1,28 @@
+"""What all values share: they are frozen, strict about unknown fields, and their times are aware UTC."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+
+class Value(BaseModel):
+    """A frozen value. Unknown fields are an error: a misspelt field must never be dropped in silence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _as_utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError("a time needs its zone")
+    return moment.astimezone(timezone.utc)
+
+
+UtcTime = Annotated[datetime, AfterValidator(_as_utc)]
+
+
+def from_epoch(seconds: float) -> datetime:
+    """Seconds since 1970 as an aware UTC time."""
+    return datetime.fromtimestamp(seconds, tz=timezone.utc)

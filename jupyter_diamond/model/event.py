@@ -1,0 +1,30 @@
+"""An append-only, numbered fact about a task or a site."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from .base import UtcTime, Value
+
+EventType = Literal[
+    "task.created", "decision.made", "attempt.submitting", "attempt.submitted", "attempt.submit_unknown",
+    "attempt.state_changed", "attempt.result_ready", "attempt.terminal", "attempt.trouble", "task.cancel_requested",
+    "site.health_changed", "snapshot.refreshed", "lease.taken",
+]  # fmt: skip
+
+
+class Event(Value):
+    """``seq`` grows by one per store and never has a reader-visible gap filled later.
+
+    ``dedup_key`` makes replaying the same fact harmless. ``data`` holds at most 8 KiB of JSON.
+    """
+
+    seq: int
+    at: UtcTime
+    type: EventType
+    subject: str
+    """``task:ID`` or ``site:NAME``."""
+    data: dict[str, Any] = Field(default_factory=dict)
+    dedup_key: str | None = None

@@ -1,0 +1,77 @@
+"""What a scheduler is asked, and what it said about jobs."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from .base import UtcTime, Value
+from .envelope import Size
+from .site import ModuleStart
+from .states import ReasonClass, State
+
+
+class NativeJob(Value):
+    """A job as its scheduler names it. ``cluster`` is kept for every later command when the id came with one (B02)."""
+
+    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+\[\]-]{0,63}$")
+    cluster: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.id};{self.cluster}" if self.cluster else self.id
+
+
+class JobRequest(Value):
+    """All that a batch script says. ``folder`` is the attempt's folder at the site, absolute there.
+
+    ``command`` is the argv that runs the cell, started in ``folder``.
+    """
+
+    token: str = Field(pattern=r"^dmd-[0-9a-z]{8,32}$")
+    name: str
+    folder: str
+    size: Size
+    command: tuple[str, ...]
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    modules: ModuleStart = ModuleStart()
+    warn_before_end_s: int = 0
+
+
+class JobRow(Value):
+    """One job in a queue or accounting answer. ``raw_state`` is always the scheduler's own word."""
+
+    job: NativeJob
+    name: str = ""
+    state: State
+    raw_state: str
+    reason: str = ""
+    reason_class: ReasonClass | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    exit_unreadable: bool = False
+    partition: str | None = None
+    nodes: str = ""
+    submitted_at: UtcTime | None = None
+    started_at: UtcTime | None = None
+    ended_at: UtcTime | None = None
+    expected_start_at: UtcTime | None = None
+    walltime_s: int | None = None
+    max_rss_bytes: int | None = None
+    cancelled_by: str | None = None
+    step_trouble: str = ""
+    """Set when a step ended worse than its job says (B11)."""
+    requeued: bool = False
+
+
+class JobReading(Value):
+    """The rows of one answer. ``unreadable`` lines are kept raw and shown, never dropped in silence (B14).
+
+    ``complete`` is True when a job that is absent from the rows is surely not known to that source.
+    """
+
+    rows: tuple[JobRow, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    complete: bool = True
+    notes: tuple[str, ...] = ()

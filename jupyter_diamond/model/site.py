@@ -1,0 +1,49 @@
+"""A site as the user configured it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from .base import Value
+
+TransportKind = Literal["local"]
+SchedulerKind = Literal["process", "slurm"]
+
+
+class ModuleStart(Value):
+    """How environment modules start at this site (B22): a login shell, a file to source, or nothing needed."""
+
+    kind: Literal["none", "login_shell", "source"] = "none"
+    path: str = ""
+    load: tuple[str, ...] = ()
+
+
+class Site(Value):
+    """One independently run system that the user can reach, as configured.
+
+    ``env`` is set for every scheduler command (e.g. ``SLURM_CONF``). ``workdir`` is where attempts live at the site,
+    ``~`` allowed. ``python`` is the interpreter that runs cells there; None means the kernel's own, which is right only
+    where the site sees this machine's files.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$")
+    transport: TransportKind = "local"
+    scheduler: SchedulerKind
+    env: dict[str, str] = Field(default_factory=dict)
+    workdir: str = "~/diamond"
+    python: str | None = None
+    modules: ModuleStart = ModuleStart()
+    account: str | None = None
+    partition: str | None = None
+    prefer: int = 0
+    poll_floor_s: float = Field(default=2.0, gt=0)
+    simulated: bool = False
+
+    @field_validator("workdir", "python")
+    @classmethod
+    def _printable(cls, text: str | None) -> str | None:
+        if text is not None and (not text or any(ord(c) < 32 for c in text) or text.startswith("-")):
+            raise ValueError("must be a plain path: no control characters, no leading '-'")
+        return text

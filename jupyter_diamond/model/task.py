@@ -1,0 +1,168 @@
+"""The user's durable unit, its attempts, and the request that made it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from .base import UtcTime, Value
+from .envelope import Envelope, Size
+from .jobs import NativeJob
+from .states import Outcome, Phase, ReasonClass, State
+
+Language = Literal["python", "bash"]
+Travel = Literal["value", "source", "import", "module", "refused"]
+
+
+class Captured(Value):
+    """One name of the cell and how it travels. ``bytes`` is None where size has no meaning (an import)."""
+
+    name: str
+    type: str
+    travels: Travel
+    bytes: int | None = None
+    detail: str = ""
+
+
+class KernelPython(Value):
+    """The interpreter of the kernel that asks."""
+
+    executable: str
+    version: tuple[int, int, int]
+
+
+class NotebookCell(Value):
+    """Where the request came from."""
+
+    path: str | None = None
+    cell_id: str | None = None
+
+
+class TaskRequest(Value):
+    """What a kernel asks for. The sealed inputs travel beside it as a bundle (a tar, see ``cell.pack``).
+
+    ``client_token`` makes the request idempotent: the same token always gives the same task.
+    """
+
+    client_token: str = Field(pattern=r"^[0-9a-z-]{16,64}$")
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
+    language: Language = "python"
+    envelope: Envelope = Envelope()
+    outputs: tuple[str, ...] = ()
+    source: str
+    """The cell's text, as the user wrote it."""
+    digest: str
+    """sha256 of what would run: cell, definitions, modules and values."""
+    bundle_sha256: str
+    python: KernelPython
+    captured: tuple[Captured, ...] = ()
+    notebook: NotebookCell = NotebookCell()
+    cwd: str | None = None
+    """The kernel's folder: the cell runs there when the site sees this machine's files, else in the attempt's own."""
+    again: bool = False
+    """Submit even though the same cell is still active."""
+
+    @field_validator("outputs")
+    @classmethod
+    def _names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not name.isidentifier():
+                raise ValueError(f"--out {name!r} is not a variable name")
+        if len(set(names)) != len(names):
+            raise ValueError("--out names a variable twice")
+        return names
+
+
+class Attempt(Value):
+    """One submission of a task to one site."""
+
+    n: int
+    token: str
+    site: str
+    partition: str | None = None
+    account: str | None = None
+    size: Size
+    folder: str | None = None
+    native: NativeJob | None = None
+    state: State = State.WAITING
+    raw_state: str = ""
+    reason: str = ""
+    reason_class: ReasonClass | None = None
+    created_at: UtcTime
+    submitted_at: UtcTime | None = None
+    started_at: UtcTime | None = None
+    ended_at: UtcTime | None = None
+    expected_start_at: UtcTime | None = None
+    nodes: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    max_rss_bytes: int | None = None
+    result_ready: bool = False
+    cause: str = ""
+    next: str = ""
+    evidence: tuple[str, ...] = ()
+    state_since: UtcTime
+    last_seen_at: UtcTime | None = None
+    trouble: str = ""
+    """Why the site cannot be asked at the moment; says nothing about the job (B08)."""
+
+
+class Task(Value):
+    """A task as its owner sees it, with the newest attempt's state as its own."""
+
+    id: str
+    name: str
+    language: Language
+    state: State
+    phase: Phase
+    outcome: Outcome | None = None
+    cause: str = ""
+    next: str = ""
+    created_at: UtcTime
+    ended_at: UtcTime | None = None
+    cancel_requested_by: str | None = None
+    source: str
+    digest: str
+    outputs: tuple[str, ...] = ()
+    envelope: Envelope
+    captured: tuple[Captured, ...] = ()
+    notebook: NotebookCell = NotebookCell()
+    why_here: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    version: int = 0
+    """The number of the newest event about this task."""
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """The newest attempt."""
+        return self.attempts[-1] if self.attempts else None
+
+
+class Submitted(Value):
+    """The answer to a submission. ``attached`` is True when the same cell was active already and nothing was sent."""
+
+    task: Task
+    attached: bool = False
+
+
+class TaskSummary(Value):
+    """One row of a task list."""
+
+    id: str
+    name: str
+    state: State
+    phase: Phase
+    outcome: Outcome | None = None
+    site: str | None = None
+    partition: str | None = None
+    native_id: str | None = None
+    created_at: UtcTime
+    started_at: UtcTime | None = None
+    ended_at: UtcTime | None = None
+    walltime_s: int | None = None
+    reason_class: ReasonClass | None = None
+    cause: str = ""
+    trouble: str = ""
+    attempts: int = 0
+    version: int = 0

@@ -1,0 +1,1 @@
+"""Pure text to values: durations, memory, GRES, node lists, job ids, states."""

@@ -1,0 +1,1 @@
+"""Pure decisions: rules, sizing, choice and the sentence that explains it."""

@@ -1,0 +1,1 @@
+"""What a site's batch system speaks: text out, text in."""

@@ -1,0 +1,60 @@
+r"""The seam between us and a batch system: every method makes text or reads text, so all is testable without one.
+
+Scripts are POSIX shell, run by a Transport in a clean shell. Free text comes last in every row, fields are parted by
+US (\x1f), and the caller's SQUEUE_*/SACCT_*/SINFO_* variables are unset (B14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from jupyter_diamond.model.jobs import JobReading, JobRequest, NativeJob
+from jupyter_diamond.model.snapshot import SiteReading
+from jupyter_diamond.transport.base import Completed
+
+
+class Scheduler(Protocol):
+    """One batch system. A parser raises SchedulerError (transient) when the *command* failed: that judges no job."""
+
+    kind: str
+
+    def probe_script(self) -> str:
+        """One read-only round trip that tells the state of the whole site."""
+
+    def parse_probe(self, site: str, answer: Completed, *, read_at: datetime) -> SiteReading:
+        """The probe's answer as values; what it does not say stays None."""
+
+    def job_script(self, job: JobRequest) -> str:
+        """The batch script: its head claims and writes ``started.json``, its tail writes ``end.json`` if nobody did."""
+
+    def submit_command(self, job: JobRequest) -> str:
+        """A shell line, run in the attempt's folder, that hands ``job.sh`` to the scheduler and prints its answer."""
+
+    def parse_submit(self, answer: Completed) -> NativeJob:
+        """The job's id. Raises SubmitRefused, SubmitOutputUnreadable, or SchedulerError (it may be queued)."""
+
+    def lookup_script(self, tokens: Sequence[str], *, since: datetime) -> str:
+        """Ask queue and accounting for jobs by token; the answer tells them apart from *cannot say*."""
+
+    def parse_lookup(self, answer: Completed) -> JobReading:
+        """Rows named by token. ``complete`` is True only when every source that could know the job answered."""
+
+    def queue_script(self, jobs: Sequence[NativeJob]) -> str:
+        """One query for all jobs."""
+
+    def parse_queue(self, answer: Completed) -> JobReading:
+        """Rows of the queue. A job that is absent has left the queue, which is not an end (B07)."""
+
+    def accounting_script(self, jobs: Sequence[NativeJob], *, since: datetime) -> str:
+        """One accounting query for all jobs, steps included (B11)."""
+
+    def parse_accounting(self, answer: Completed) -> JobReading:
+        """Rows of accounting: authoritative for final state and times."""
+
+    def cancel_script(self, jobs: Sequence[NativeJob]) -> str:
+        """Cancel jobs; cancelling one that is gone is not an error."""
+
+    def parse_cancel(self, answer: Completed) -> tuple[str, ...]:
+        """Sentences about what could not be cancelled; empty when all was accepted."""

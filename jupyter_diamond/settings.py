@@ -1,0 +1,76 @@
+"""Every setting, its unit, its default and why. Set them as traits (``c.DiamondStore.path = …``) or by environment."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir
+from traitlets import Bool, Float, Int, Unicode, default
+from traitlets.config import LoggingConfigurable
+
+
+class DiamondStore(LoggingConfigurable):
+    """Where tasks live."""
+
+    path = Unicode(
+        help="The store's file; its folder is made 0700 and the file 0600. Environment: JUPYTER_DIAMOND_STORE."
+    ).tag(config=True)
+    lease_s = Float(
+        15.0,
+        help="Seconds after which another server of yours may take over the work of one that has gone silent.",
+    ).tag(config=True)
+
+    @default("path")
+    def _default_path(self) -> str:
+        given = os.environ.get("JUPYTER_DIAMOND_STORE")
+        return given or str(Path(jupyter_data_dir()) / "diamond" / "store.sqlite")
+
+
+class DiamondSites(LoggingConfigurable):
+    """Which sites there are."""
+
+    path = Unicode(help="The site catalogue, a YAML file. Environment: JUPYTER_DIAMOND_SITES.").tag(config=True)
+    this_machine = Bool(default_value=True, help="Offer this machine as the site 'here'.").tag(config=True)
+    this_machine_workdir = Unicode("", help="Where attempts on this machine live; by default beside the store.").tag(
+        config=True
+    )
+
+    @default("path")
+    def _default_path(self) -> str:
+        return os.environ.get("JUPYTER_DIAMOND_SITES") or str(Path(jupyter_config_dir()) / "diamond" / "sites.yaml")
+
+
+class DiamondEngine(LoggingConfigurable):
+    """How often sites are asked, and how long answers are waited for. All in seconds."""
+
+    probe_tick_s = Float(60.0, help="Time between two probes of a site; sites ask for no more than one a minute.").tag(
+        config=True
+    )
+    probe_timeout_s = Float(30.0, help="A probe that takes longer counts as failed.").tag(config=True)
+    fresh_s = Float(
+        120.0, help="A record older than this is probed again before a decision. Two ticks, as in the source paper."
+    ).tag(config=True)
+    stale_s = Float(600.0, help="A record older than this never passes placement: ten ticks.").tag(config=True)
+    command_timeout_s = Float(60.0, help="How long one scheduler command may take.").tag(config=True)
+    lookup_for_s = Float(
+        60.0, help="How long a job that may have been submitted is looked for before it is submitted again."
+    ).tag(config=True)
+    lost_after_s = Float(900.0, help="How long every source must be silent about a job before it is called lost.").tag(
+        config=True
+    )
+    file_watch_s = Float(
+        0.04, help="How often the end-file of a running attempt is looked at where the site's files are in reach."
+    ).tag(config=True)
+
+
+class DiamondLimits(LoggingConfigurable):
+    """What may travel with a cell, in bytes."""
+
+    value_bytes = Int(
+        32 << 20, help="The largest single value that travels with a cell; larger data belongs in a file."
+    ).tag(config=True)
+    bundle_bytes = Int(256 << 20, help="The largest sum of all that travels with a cell.").tag(config=True)
+    inline_result_bytes = Int(
+        4 << 20, help="Results up to this size come with the receipt; larger ones are fetched one by one."
+    ).tag(config=True)

@@ -1,0 +1,1 @@
+"""The sites that the user configured."""
