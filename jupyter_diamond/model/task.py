@@ -84,6 +84,8 @@ class Attempt(Value):
     account: str | None = None
     size: Size
     folder: str | None = None
+    submissions: int = 0
+    """How often the scheduler has been called for this attempt; all but the last were sure refusals."""
     native: NativeJob | None = None
     state: State = State.WAITING
     raw_state: str = ""
