@@ -53,7 +53,8 @@ mkdir -p {where} && chmod 700 {where} && cd {where} || {{ echo {_MARK}no_folder;
 {_recorded(k)}
 (set -C; : > {files.submission(k, "intent")}) 2>/dev/null || {{ echo {_MARK}intent; exit 0; }}
 tar -xf - 2>{err} || {{ rm -f {files.submission(k, "intent")}; echo {_MARK}no_space; cat {err} >&2; exit 0; }}
-{submit_command} >{out} 2>{err} </dev/null
+{{ {submit_command}
+}} >{out} 2>{err} </dev/null
 rc=$?
 echo $rc > {rc}.tmp && mv {rc}.tmp {rc}
 echo {_MARK}answered; cat {out}; cat {err} >&2; exit $rc
