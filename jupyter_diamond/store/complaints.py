@@ -21,8 +21,8 @@ _MEANINGS: tuple[tuple[tuple[str, ...], str, bool], ...] = (
     (
         ("is locked",),
         (
-            f"has been locked by another process for {BUSY_S:.0f} s; try again, and if it stays so, stop the other Jupyter "
-            "server that uses it."
+            f"has been locked by another process for {BUSY_S:.0f} s; try again, and if it stays so, stop the other "
+            "Jupyter server that uses it."
         ),
         True,
     ),
@@ -35,8 +35,8 @@ _MEANINGS: tuple[tuple[tuple[str, ...], str, bool], ...] = (
     (
         ("disk i/o error",),
         (
-            "could not be read or written by the operating system (a full quota and a lost network disk look like this), "
-            f"and nothing was changed; check the disk, {_ELSEWHERE}."
+            "could not be read or written by the operating system (a full quota and a lost network disk look like "
+            f"this), and nothing was changed; check the disk, {_ELSEWHERE}."
         ),
         True,
     ),

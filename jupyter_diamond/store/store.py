@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, true, update
 
-from jupyter_diamond.errors import NotFound
+from jupyter_diamond.errors import InvalidRequest, NotFound
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import Event, EventType
 from jupyter_diamond.model.states import State
@@ -127,11 +127,13 @@ class Store:
     def tasks(
         self,
         name: str | None = None,
-        phase: Literal["active", "ended"] | None = None,
+        phase: str | None = None,
         notebook: str | None = None,
         limit: int = 100,
     ) -> tuple[TaskSummary, ...]:
-        """Task lines, newest first."""
+        """Task lines, newest first. ``phase`` is ``active`` or ``ended``; anything else raises InvalidRequest."""
+        if phase not in (None, "active", "ended"):
+            raise InvalidRequest(f"There is no phase {phase!r}; tasks are active or ended.")
         query = summaries().order_by(tasks.c.row.desc()).limit(limit)
         if name is not None:
             query = query.where(tasks.c.name == name)

@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 from store_samples import put_task
@@ -85,12 +86,12 @@ unreadable
         ("/twice/u", "nfs"),
     ],
 )
-def test_the_file_system_is_that_of_the_deepest_mount(tmp_path, where, kind):
-    assert file_system(tmp_path.__class__(where), MOUNTS) == kind
+def test_the_file_system_is_that_of_the_deepest_mount(where, kind):
+    assert file_system(Path(where), MOUNTS) == kind
 
 
-def test_without_mounts_the_file_system_is_unknown(tmp_path):
-    assert file_system(tmp_path, "") == ""
+def test_without_mounts_the_file_system_is_unknown():
+    assert file_system(Path("/home/u"), "") == ""
 
 
 def test_network_disks_get_a_rollback_journal(path, monkeypatch):
@@ -182,18 +183,18 @@ def test_a_file_that_is_no_database_is_named(path):
 
 def test_a_damaged_page_is_a_sentence(path):
     store = Store(path)
+    with store._database.read() as connection:
+        stamped = connection.exec_driver_sql("PRAGMA page_count").scalar() * 4096
     for number in range(40):
         put_task(store, number)
     store.close()
     content = bytearray(path.read_bytes())
-    content[4096:] = os.urandom(len(content) - 4096)  # the first page, with the schema, stays good
+    content[stamped:] = os.urandom(len(content) - stamped)  # the schema and its stamp stay good
     path.write_bytes(content)
-    store = None
+    damaged = Store(path)
     with pytest.raises(StoreError, match="is damaged"):
-        store = Store(path)
-        store.tasks()
-    if store is not None:
-        store.close()
+        damaged.tasks()
+    damaged.close()
 
 
 def test_a_folder_in_the_way_is_a_sentence(path):
@@ -204,7 +205,11 @@ def test_a_folder_in_the_way_is_a_sentence(path):
 
 def in_child(code, *arguments):
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -246,7 +251,7 @@ def test_a_full_quota_is_a_sentence_and_changes_nothing(path):
     """A file size limit stands for the quota: the operating system refuses the write, not SQLite."""
     code = f"""
         import resource, sys
-        sys.path.insert(0, {os.path.dirname(__file__)!r})
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
         from pathlib import Path
         from store_samples import put_task
         from jupyter_diamond.store import Store
@@ -275,9 +280,13 @@ def test_a_full_disk_is_a_sentence(path):
     with store._database.read() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StoreError, match="the disk or your quota is full, and nothing was changed") as caught:
+
+    def fill():
         for number in range(1000):
             put_task(store, number)
+
+    with pytest.raises(StoreError, match="the disk or your quota is full, and nothing was changed") as caught:
+        fill()
     assert caught.value.transient
     store.close()
 

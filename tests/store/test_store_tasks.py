@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from store_samples import T0, a_decision, a_request, an_attempt, at, put_task
 
-from jupyter_diamond.errors import NotFound
+from jupyter_diamond.errors import InvalidRequest, NotFound
 from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.states import Outcome, Phase, ReasonClass, State
 from jupyter_diamond.model.task import Task, TaskSummary
@@ -240,6 +240,8 @@ def test_lists_are_newest_first_and_filtered(store):
     assert [task.id for task in store.active_same_name("a", "1.ipynb")] == ["t0000003"]
     assert [task.id for task in store.active_same_name("c", None)] == ["t0000004"]
     assert store.active_same_name("a", None) == ()
+    with pytest.raises(InvalidRequest, match="There is no phase 'done'; tasks are active or ended"):
+        store.tasks(phase="done")
 
 
 def test_a_task_line_says_what_its_task_says(store):
