@@ -142,10 +142,14 @@ class Task(Value):
 
 
 class Submitted(Value):
-    """The answer to a submission. ``attached`` is True when the same cell was active already and nothing was sent."""
+    """The answer to a submission. ``attached`` is True when the same cell was active already and nothing was sent.
+
+    ``created`` is False when the client token was known, or when it attached.
+    """
 
     task: Task
     attached: bool = False
+    created: bool = True
 
 
 class TaskSummary(Value):
