@@ -15,7 +15,7 @@ but the standard library (psutil where there is no /proc), so that one command c
       tokens/<token>                   the id of the job with this token
       active/<id>/  ended/<id>/
         ticket.json                    what was asked
-        life                           there once the job was started; locked by its supervisor while that lives
+        life                           there once the job was started, with its GPUs; locked while its supervisor lives
         run.json                       who runs it
         cancel.json                    who asked for its end
         end.json                       how it ended, written last

@@ -10,9 +10,10 @@ import os
 import pwd
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import machine, processes, supervisor, turns
 from .tickets import Job, Queue, QueueUnusable, Ticket, end_record, is_ours, new_id
@@ -75,9 +76,8 @@ def _query(queue: Queue, job_ids: list[str]) -> int:
     """The jobs that have not ended; on the way, let in whose turn it is."""
     with queue.locked():
         turns.take(queue)
-        for job in queue.active():
-            if job.id in job_ids:
-                _say_job(queue, job)
+        wanted = set(job_ids)
+        _say_jobs(queue, [job for job in queue.active() if job.id in wanted])
     return _done()
 
 
@@ -85,10 +85,7 @@ def _accounting(queue: Queue, job_ids: list[str]) -> int:
     """The given jobs, ended or not."""
     with queue.locked():
         turns.take(queue)
-        for job_id in job_ids:
-            job = queue.find(job_id)
-            if job is not None:
-                _say_job(queue, job)
+        _say_jobs(queue, [job for job_id in job_ids if (job := queue.find(job_id)) is not None])
     return _done()
 
 
@@ -96,10 +93,7 @@ def _lookup(queue: Queue, tokens: list[str]) -> int:
     """The jobs with these tokens."""
     with queue.locked():
         turns.take(queue)
-        for token in tokens:
-            job = queue.by_token(token)
-            if job is not None:
-                _say_job(queue, job)
+        _say_jobs(queue, [job for token in tokens if (job := queue.by_token(token)) is not None])
     return _done()
 
 
@@ -171,41 +165,57 @@ def _probe(queue: Queue, _arguments: list[str]) -> int:
     return _done()
 
 
-def _say_job(queue: Queue, job: Job) -> None:
-    ticket, run, end = job.ticket(), job.run(), job.end()
-    if ticket is None:
-        _say("job", job.id, "", "UNREADABLE", *[""] * 8, "its ticket cannot be read")
-        return
-    state, reason = _standing(queue, job, ticket)
+class _Line(NamedTuple):
+    """Who waits, by number and in order, and all the room there is."""
+
+    waiting: list[int]
+    everything: turns.Room
+
+
+def _say_jobs(queue: Queue, jobs: list[Job]) -> None:
+    waiting = [job.number for job in queue.active() if not job.was_started()]
+    tickets = {job.id: job.ticket() for job in jobs}
+    gpus = any(ticket is not None and ticket["gpus"] for ticket in tickets.values()) if waiting else False
+    line = _Line(waiting, turns.total(with_gpus=gpus))
+    for job in jobs:
+        _say_job(job, tickets[job.id], line)
+
+
+def _say_job(job: Job, ticket: Ticket | None, line: _Line) -> None:
+    run, end = job.run(), job.end()
+    state, reason = _standing(job, ticket, line)
     started = end["started_at"] if end else run["started_at"] if run else None
     fields = (
-        ticket["token"],
+        ticket and ticket["token"],
         state,
         end and end["exit_code"],
         end and end["signal"],
-        ticket["submitted_at"],
+        ticket and ticket["submitted_at"],
         started,
         end and end["ended_at"],
-        ticket["walltime_s"],
+        ticket and ticket["walltime_s"],
         end and end["max_rss_bytes"],
         end and end["cancelled_by"],
-        f"{ticket['host']}{US}{reason}",
+        ticket and ticket["host"],
+        reason,
     )
     _say("job", job.id, *("" if field is None else str(field) for field in fields))
 
 
-def _standing(queue: Queue, job: Job, ticket: Ticket) -> tuple[str, str]:
+def _standing(job: Job, ticket: Ticket | None, line: _Line) -> tuple[str, str]:
     """Our word for the job's state, and why it is so."""
     end = job.end()
     if end is not None:
         return end["state"], end["reason"]
+    if ticket is None:
+        return "UNREADABLE", "its ticket cannot be read"
     if not is_ours(ticket) and not job.supervised():
         return "ELSEWHERE", f"it is with {ticket['host']}; from {machine.name()} nobody can say what became of it"
     if job.was_started():
         return ("STOPPING" if job.cancelled_by() is not None else "RUNNING"), ""
-    if lack := turns.lacks(ticket, turns.total(with_gpus=bool(ticket["gpus"]))):
+    if lack := turns.lacks(ticket, line.everything):
         return "TOO_LARGE", f"asks for {lack}"
-    ahead = sum(other.number < job.number and not other.was_started() for other in queue.active())
+    ahead = bisect_left(line.waiting, job.number)
     return "QUEUED", f"{ahead} ahead in the line" if ahead else "next in the line, waits for room"
 
 

@@ -48,6 +48,7 @@ def run(
 def _leave_everything(life: int) -> None:
     """Leave the terminal, the process group and every open file of whoever forked us."""
     os.setsid()
+    machine.gpus.cache_clear()  # a chain of supervisors may live for weeks
     os.chdir("/")
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -129,7 +130,6 @@ class _Supervisor:
             group_birth=processes.birth(self.leader) or "",
             host=machine.name(),
             boot=machine.boot(),
-            gpus=list(self.gpus),
             started_at=self.started_at,
         )
         self.job.write("run.json", record)

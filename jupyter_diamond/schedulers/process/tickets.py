@@ -47,7 +47,6 @@ class Run(TypedDict):
     group_birth: str
     host: str
     boot: str
-    gpus: list[int]
     started_at: float
 
 
@@ -105,6 +104,13 @@ class Job:
     def was_started(self) -> bool:
         """It left the line."""
         return (self.path / "life").exists()
+
+    def gpus(self) -> list[int]:
+        """The GPUs that it was given when it was started."""
+        try:
+            return [int(number) for number in json.loads((self.path / "life").read_text())]
+        except (FileNotFoundError, ValueError):
+            return []
 
     def supervised(self) -> bool:
         """Its supervisor lives: only that holds the lock, and the kernel lets go of it however the holder ends."""

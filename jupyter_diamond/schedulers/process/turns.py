@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import signal
 import time
@@ -38,8 +39,7 @@ def left(everything: Room, running: list[tuple[Job, Ticket]]) -> Room:
     for job, ticket in running:
         if memory is not None:
             memory -= ticket["memory_bytes"] or 0
-        run = job.run()
-        taken.update(run["gpus"] if run is not None else ())
+        taken.update(job.gpus())
     cpus = everything.cpus - sum(ticket["cpus"] for _, ticket in running)
     return Room(cpus, memory, tuple(index for index in everything.gpus if index not in taken))
 
@@ -60,44 +60,57 @@ def lacks(ticket: Ticket, room: Room) -> str:
 def take(queue: Queue) -> None:
     """Bury the dead, then start what fits, strictly in order: nobody overtakes, so nobody starves."""
     waiting, running = _sorted_out(queue)
-    if not waiting:
-        return
-    everything = total(with_gpus=any(ticket["gpus"] for _, ticket in waiting))
-    room = left(everything, running)
-    for job, ticket in waiting:
+    everything = total(with_gpus=False) if waiting else None
+    for job in waiting:
+        # tickets are read up to the first that must wait: a line of thousands costs no more than a short one
+        ticket = _in_turn(queue, job)
+        if ticket is None or everything is None:
+            continue
+        if ticket["gpus"] and not everything.gpus:
+            everything = total(with_gpus=True)
         if lacks(ticket, everything):
             continue  # this machine has become smaller than the job: it must not hold up the others
+        room = left(everything, running)
         if lacks(ticket, room):
             return
         _start(queue, job, ticket, room.gpus[: ticket["gpus"]])
-        memory = None if room.memory_bytes is None else room.memory_bytes - (ticket["memory_bytes"] or 0)
-        room = Room(room.cpus - ticket["cpus"], memory, room.gpus[ticket["gpus"] :])
+        running.append((job, ticket))
 
 
-def _sorted_out(queue: Queue) -> tuple[list[tuple[Job, Ticket]], list[tuple[Job, Ticket]]]:
-    """This machine's waiting and running jobs; the others leave the line."""
-    waiting, running = [], []
+def _sorted_out(queue: Queue) -> tuple[list[Job], list[tuple[Job, Ticket]]]:
+    """Who waits, and which jobs run on this machine; started jobs that nobody runs leave the line."""
+    waiting: list[Job] = []
+    running: list[tuple[Job, Ticket]] = []
     for job in queue.active():
-        ticket = job.ticket()
-        if ticket is None:
+        if not job.was_started():
+            waiting.append(job)
             continue
-        if not is_ours(ticket):
+        ticket, supervised = job.ticket(), job.supervised()
+        if ticket is not None and not is_ours(ticket):
             _write_off(queue, job, ticket)
-        elif job.supervised():
-            running.append((job, ticket))
-        elif job.was_started():
+        elif not supervised:
             _bury(queue, job)
-        elif job.end() is not None:
-            queue.retire(job)  # cancelled while it waited, by somebody who did not come to this line
-        else:
-            waiting.append((job, ticket))
+        elif ticket is not None:
+            running.append((job, ticket))
     return waiting, running
 
 
+def _in_turn(queue: Queue, job: Job) -> Ticket | None:
+    """The ticket of a waiting job when this machine may start it."""
+    ticket = job.ticket()
+    if ticket is None and job.end() is None:
+        job.write("end.json", end_record("NODE_FAIL", reason="its ticket cannot be read any more"))
+    if ticket is None or job.end() is not None:
+        queue.retire(job)
+        return None
+    return ticket if is_ours(ticket) else None
+
+
 def _start(queue: Queue, job: Job, ticket: Ticket, gpus: tuple[int, ...]) -> None:
-    """Fork the job's supervisor; it holds the lock on ``life`` from before it exists."""
+    """Fork the job's supervisor; its lock on ``life`` and its GPUs are there before it exists."""
     life = os.open(job.path / "life", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(life, fcntl.LOCK_EX)
+    os.write(life, json.dumps(gpus).encode())
     if os.fork() == 0:
         supervisor.run(queue, job, ticket, gpus, life, afterwards=next_turn)
     os.close(life)
