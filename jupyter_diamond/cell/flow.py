@@ -103,7 +103,9 @@ class ControlFlow(ast.NodeVisitor):
     def finish(self) -> Names:
         """The answer, when all code has been followed."""
         for body in self.pending.values():
-            self.names.later |= set(body.reads) - self._definite
+            for name, must in body.reads.items():
+                if name not in self._definite:
+                    (self.names.later if must else self.names.soft).add(name)
             self.names.soft |= body.soft
             self.names.bound |= body.binds
         return self.names
