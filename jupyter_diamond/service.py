@@ -197,8 +197,8 @@ class DiamondService:
                 return task
         if active:
             raise Conflict(
-                f"`{request.name}` is still {active[-1].state.value} and runs another cell. Choose another name, cancel "
-                f"it with %diamond cancel {request.name}, or add --again to have both."
+                f"`{request.name}` is still {active[-1].state.value} and runs another cell. Choose another name, "
+                f"cancel it with %diamond cancel {request.name}, or add --again to have both."
             )
         return None
 

@@ -11,7 +11,7 @@ from jupyter_diamond.model.jobs import JobRow, NativeJob
 from jupyter_diamond.model.manifest import EndFile, Manifest
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt
-from jupyter_diamond.parsing.outcomes import outcome_of
+from jupyter_diamond.parsing.outcomes import Ending, outcome_of
 
 _FACTS = ("started_at", "expected_start_at", "nodes", "max_rss_bytes")
 
@@ -57,25 +57,36 @@ def _same_job(native: NativeJob, claimed: str) -> bool:
     return claimed == native.id or claimed.partition("_")[0] == native.id.partition("_")[0]
 
 
-def final(row: JobRow, end: EndFile | None, manifest: Manifest | None, *, asked_s: int) -> dict[str, Any]:
+def final(
+    row: JobRow, end: EndFile | None, manifest: Manifest | None, *, attempt: Attempt, cancelled_by: str | None
+) -> dict[str, Any]:
     """How the attempt ended: accounting and the end-file must agree, a disagreement is said (B11)."""
-    verdict = outcome_of(row, end.outcome if end is not None else None, walltime_s=asked_s)
-    cause = verdict.cause
-    if manifest is not None and manifest.error is not None and verdict.state is State.FAILED:
-        cause = f"{manifest.error.ename}: {manifest.error.evalue}"
-    elif manifest is not None and manifest.missing and verdict.state is State.FAILED:
-        names = ", ".join(f"`{value.name}`" for value in manifest.missing)
-        cause = f"The cell ended without error, but {names} did not come back: {manifest.missing[0].why}"
-    elif end is not None and end.why and verdict.state is State.FAILED:
-        cause = f"{end.why[:1].upper()}{end.why[1:]}"
+    ending = outcome_of(
+        row, end, cancel_requested=cancelled_by is not None, memory_bytes=attempt.size.memory_bytes
+    )
     changes: dict[str, Any] = {
-        "state": verdict.state, "raw_state": row.raw_state, "cause": cause, "next": verdict.next,
-        "evidence": verdict.evidence, "exit_code": row.exit_code, "signal": row.signal, "trouble": "",
+        "state": ending.state, "raw_state": row.raw_state, "cause": _cause(ending, manifest, cancelled_by),
+        "next": ending.next, "evidence": ending.evidence, "exit_code": row.exit_code, "signal": row.signal,
+        "trouble": "",
     }  # fmt: skip
     changes |= {name: getattr(row, name) for name in ("started_at", "ended_at", "max_rss_bytes") if getattr(row, name)}
     if row.nodes:
         changes["nodes"] = row.nodes
     return changes
+
+
+def _cause(ending: Ending, manifest: Manifest | None, cancelled_by: str | None) -> str:
+    """The cell's own words where it was the cell that failed."""
+    if ending.state is State.CANCELLED and cancelled_by is not None:
+        return f"Cancelled by {cancelled_by}."
+    if ending.state is not State.FAILED or manifest is None:
+        return ending.cause
+    if manifest.error is not None:
+        return f"{manifest.error.ename}: {manifest.error.evalue}"
+    if manifest.missing:
+        names = ", ".join(f"`{value.name}`" for value in manifest.missing)
+        return f"The cell ended without error, but {names} did not come back: {manifest.missing[0].why}"
+    return ending.cause
 
 
 def lost(end: EndFile | None, *, now: datetime, silent_s: float) -> dict[str, Any]:

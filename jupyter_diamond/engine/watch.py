@@ -257,12 +257,14 @@ class SiteWatcher:
         attempt = newest(known.task)
         if row is not None and row.state.terminal:
             await self._read_end(known)
-            changes = final(row, known.end, known.manifest, asked_s=attempt.size.walltime_s)
+            changes = final(
+                row, known.end, known.manifest, attempt=attempt, cancelled_by=known.task.cancel_requested_by
+            )
+            if not changes["state"].terminal:
+                return  # the rows contradict themselves: ask again
             if known.manifest is not None:
                 changes["result_ready"] = True
             changes.setdefault("ended_at", from_epoch(time.time()))
-            if changes["state"] is State.CANCELLED and known.task.cancel_requested_by is not None:
-                changes["cause"] = f"Cancelled by {known.task.cancel_requested_by}."
             known.task = await self.ledger.update(
                 known.task, "attempt.terminal", {"state": changes["state"].value}, **changes
             )
