@@ -29,10 +29,10 @@ async def read_result(task: Task, attempt: Attempt, link: SiteLink, *, key: str,
         raise ResultUnavailable(f"The receipt in {folder} at {link.name} cannot be read; look at the task's log.")
     small, room = [], inline_bytes
     for value in manifest.values:
-        if value.bytes <= room:
+        if value.bytes <= room and _is_result(value.file):
             small.append(value.file)
             room -= value.bytes
-    contents = await asyncio.gather(*(link.read(f"{folder}/{files.RESULT}/{name}") for name in small))
+    contents = await asyncio.gather(*(link.read(f"{folder}/{name}") for name in small))
     outputs = await link.read(f"{folder}/{files.OUTPUTS}", limit=_MAX_OUTPUTS)
     return ResultView(
         task_id=task.id,
@@ -100,11 +100,15 @@ def _whole_characters(data: bytes) -> bytes:
 
 async def read_file(attempt: Attempt, link: SiteLink, path: str) -> bytes:
     """A file that the API may hand out. Raises NotFound."""
-    parts = path.split("/")
-    allowed = path in (files.LOG, files.OUTPUTS) or (len(parts) == 2 and parts[0] == files.RESULT)
-    if not allowed or attempt.folder is None or ".." in parts or not all(parts) or "\0" in path:
+    if attempt.folder is None or not (path in (files.LOG, files.OUTPUTS) or _is_result(path)):
         raise NotFound(f"There is no file {path!r} of this task to fetch.")
     data = await link.read(f"{attempt.folder}/{path}")
     if data is None:
         raise NotFound(f"{path} is no longer in {attempt.folder} at {link.name}.")
     return data
+
+
+def _is_result(path: str) -> bool:
+    """A file right below ``result/``: a receipt is foreign text and may name anything."""
+    folder, slash, name = path.partition("/")
+    return folder == files.RESULT and bool(slash) and name not in ("", ".", "..") and not {"/", "\0"} & set(name)

@@ -42,7 +42,7 @@ async def test_a_shell_killed_right_after_the_scheduler_took_the_job_is_found_by
     """B03: there is a job, but no record of its id anywhere but in the scheduler."""
     service = await bench.start(lookup_for_s=5.0)
     link = service.links["here"]
-    link.scheduler = FaultyScheduler(link.scheduler, submit="{}; kill -KILL $$")
+    link.scheduler = FaultyScheduler(link.scheduler, submit="{}; kill -KILL 0")
     task = await bench.submit(service, counting(tmp_path / "runs"), outputs=("answer",))
     done = await ended(service, task)
     assert done.state is State.COMPLETED
@@ -52,7 +52,7 @@ async def test_a_shell_killed_right_after_the_scheduler_took_the_job_is_found_by
 async def test_a_shell_killed_before_the_scheduler_was_called_submits_again_once_absence_is_proved(bench, tmp_path):
     service = await bench.start(lookup_for_s=1.0)
     link = service.links["here"]
-    link.scheduler = FaultyScheduler(link.scheduler, submit="kill -KILL $$; {}")
+    link.scheduler = FaultyScheduler(link.scheduler, submit="kill -KILL 0; {}")
     task = await bench.submit(service, counting(tmp_path / "runs"), outputs=("answer",))
     done = await ended(service, task)
     assert done.state is State.COMPLETED
