@@ -8,8 +8,9 @@ import json
 import time
 
 import pytest
-from attempts import make_attempt
 from matplotlib import image
+
+from .attempts import make_attempt
 
 
 def until(condition, seconds: float = 20):

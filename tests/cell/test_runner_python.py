@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from attempts import TOKEN, make_attempt
 
 from jupyter_diamond.cell.result import remote_error
 from jupyter_diamond.cell.runner import SOURCE
 from jupyter_diamond.cell.spec import Statement
+
+from .attempts import TOKEN, make_attempt
 
 
 def statement(name: str, source: str, filename: str = "<cell 1>", lineno: int = 1) -> Statement:
