@@ -26,7 +26,7 @@ ACCOUNTING_FIELDS = (
 
 _LARGEST_SIGNAL = 64
 _NO_NODES = frozenset({"", "(null)", "none assigned", "n/a", "none"})
-_EXIT = re.compile(r"(\d{1,5}):(\d{1,5})")
+_EXIT = re.compile(r"([0-9]{1,5}):([0-9]{1,5})")
 
 
 def when(text: str) -> datetime | None:
@@ -100,7 +100,7 @@ def _reason(text: str) -> str:
 def _native(raw_id: str, array: str, shown: str, cluster: str | None) -> NativeJob:
     """A task of an array keeps its array's name (B15: its raw id is another number, and folded rows share one)."""
     name = shown if array != raw_id or "_" in shown else raw_id
-    if not re.fullmatch(r"\d+(_(\d+|\[.*\]))?(\+\d+)?", name):
+    if not re.fullmatch(r"[0-9]+(_([0-9]+|\[.*\]))?(\+[0-9]+)?", name):
         raise ParseError(f"{name[:80]!r} is not a job id.")
     return NativeJob(id=name.partition("_[")[0], cluster=cluster)
 
@@ -151,7 +151,7 @@ def _accounting_row(line: str, cluster: str | None) -> tuple[str, JobRow]:
         raw_state=state.raw,
         reason=_reason(field["Reason"]),
         reason_class=states.reason_class(field["Reason"]) if state.state is State.PENDING else None,
-        exit_code=code,
+        exit_code=code if state.state.terminal else None,
         signal=signal,
         exit_unreadable=unreadable,
         partition=field["Partition"] or None,
@@ -194,7 +194,7 @@ _SHOWN = re.compile(r"(?:^|\s)([A-Za-z]+(?:[:/][A-Za-z:/]+)?)=(\S*)")
 
 def shown_job(line: str, *, cluster: str | None = None) -> JobRow:
     """One line of ``scontrol -o show job``: the last source where accounting is off. Raises ParseError."""
-    head = re.match(r"JobId=(\d+)(.*?) JobName=(.*) UserId=\S+\(\d+\) GroupId=(.*)", line.strip())
+    head = re.match(r"JobId=([0-9]+)(.*?) JobName=(.*) UserId=\S+\([0-9]+\) GroupId=(.*)", line.strip())
     if not head:
         raise ParseError(f"{line[:200]!r} is not a job as scontrol shows it.")
     job, array, name, rest = head.groups()
@@ -203,7 +203,7 @@ def shown_job(line: str, *, cluster: str | None = None) -> JobRow:
         field.setdefault(key, value)  # what a user may write (Comment, Command) comes after what Slurm writes
     if not {"JobState", "ExitCode"} <= field.keys():
         raise ParseError(f"{line[:200]!r} is not a whole job as scontrol shows it.")
-    index = re.search(r"ArrayJobId=(\d+) ArrayTaskId=(\d+)\b", array)
+    index = re.search(r"ArrayJobId=([0-9]+) ArrayTaskId=([0-9]+)\b", array)
     state = states.job_state(field["JobState"])
     code, signal, unreadable = exit_status(field["ExitCode"])
     reason = re.search(r" Reason=(.*?) Dependency=", rest)
@@ -215,7 +215,7 @@ def shown_job(line: str, *, cluster: str | None = None) -> JobRow:
         raw_state=state.raw,
         reason=_reason(reason.group(1)) if reason else "",
         reason_class=states.reason_class(reason.group(1)) if reason and state.state is State.PENDING else None,
-        exit_code=code if state.state.terminal or unreadable else None,
+        exit_code=code if state.state.terminal else None,
         signal=signal,
         exit_unreadable=unreadable,
         partition=field.get("Partition") or None,

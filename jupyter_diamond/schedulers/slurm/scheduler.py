@@ -136,7 +136,7 @@ class SlurmScheduler:
         for section in self._sections(answer):
             said = [line.strip() for line in (section.err + section.text).split("\n") if line.strip()]
             worries = [line for line in said if not any(gone in line for gone in _GONE)]
-            if section.rc != 0 and worries and not any("job id" in line for line in worries):
+            if any(slurm_submit.UNREACHABLE.search(line) for line in worries) or (section.rc != 0 and not said):
                 raise slurm_sections.failed(section, "scancel")
             sentences += [f"Slurm did not cancel: {line.removeprefix('scancel: error: ')}" for line in worries]
         return tuple(sentences)
