@@ -13,6 +13,7 @@ from jupyter_diamond.model.manifest import EndFile
 from jupyter_diamond.model.states import State
 
 from . import durations, memory
+from .slurm_jobs import YOU
 
 NEAR_LIMIT_S = 30
 """A SIGTERM this close to the time limit was sent because of it."""
@@ -63,14 +64,13 @@ def outcome_of(
     row: JobRow,
     end: EndFile | None,
     *,
-    me: str | None = None,
     cancel_requested: bool = False,
     memory_bytes: int | None = None,
 ) -> Ending:
     """The end of the attempt that ``row`` is about.
 
-    ``me`` is the user's name at the site, ``cancel_requested`` whether they asked us to cancel, ``memory_bytes`` what
-    was asked for per node. A row that has not ended gives its own state back.
+    ``cancel_requested`` is whether the user asked us to cancel, ``memory_bytes`` what was asked for per node. A row
+    that has not ended gives its own state back.
     """
     evidence = _evidence(row, end)
     if row.exit_unreadable:
@@ -87,7 +87,7 @@ def outcome_of(
     elif row.state is State.FAILED:
         state, cause, advice = _failed(row, end, memory_bytes)
     elif row.state is State.CANCELLED:
-        state, cause, advice = _cancelled(row, me=me, requested=cancel_requested)
+        state, cause, advice = _cancelled(row, requested=cancel_requested)
     else:
         state, cause, advice = _by_word(row, memory_bytes)
     if end is not None and end.outcome == "OK" and state not in (State.COMPLETED, State.UNKNOWN):
@@ -143,14 +143,14 @@ def _failed(row: JobRow, end: EndFile | None, memory_bytes: int | None) -> _Told
     return State.FAILED, cause, advice
 
 
-def _cancelled(row: JobRow, *, me: str | None, requested: bool) -> _Told:
+def _cancelled(row: JobRow, *, requested: bool) -> _Told:
     when = "" if row.started_at else " before it started"
     by = row.cancelled_by
-    if requested and by in (None, me):
+    if requested and by in (None, YOU):
         return State.CANCELLED, f"You cancelled it{when}.", ""
     if by is None:
         return State.CANCELLED, f"It was cancelled{when}; the scheduler does not say by whom.", "Run the cell again."
-    if me is not None and by == me:
+    if by == YOU:
         return State.CANCELLED, f"It was cancelled{when} by you, from outside this notebook.", "Run the cell again."
     who = "an administrator (root)" if by in ("0", "root") else f"user {by}"
     return (

@@ -24,6 +24,9 @@ ACCOUNTING_FIELDS = (
 )  # fmt: skip
 """All of them exist from 22.05 to 26.05: one unknown field makes the whole of ``sacct`` fail."""
 
+YOU = "you"
+"""Who cancelled a job, when it was the user who asks. Accounting names all others by number."""
+
 _LARGEST_SIGNAL = 64
 _NO_NODES = frozenset({"", "(null)", "none assigned", "n/a", "none"})
 _EXIT = re.compile(r"([0-9]{1,5}):([0-9]{1,5})")
@@ -106,11 +109,11 @@ def _native(raw_id: str, array: str, shown: str, cluster: str | None) -> NativeJ
 
 
 def accounting_rows(
-    lines: Iterable[str], *, cluster: str | None = None, uid: str = "", user: str = ""
+    lines: Iterable[str], *, cluster: str | None = None, uid: str = ""
 ) -> tuple[list[JobRow], list[str]]:
     """Lines in ACCOUNTING_FIELDS, steps folded into their jobs, and the lines that cannot be read.
 
-    ``uid`` and ``user`` are the asking user's: a job that they cancelled is ``cancelled_by`` their name.
+    ``uid`` is the asking user's: a job that they cancelled is ``cancelled_by`` YOU.
     """
     rows: dict[str, JobRow] = {}
     steps: dict[str, list[JobRow]] = {}
@@ -127,7 +130,7 @@ def accounting_rows(
         else:
             rows[base] = row  # a later line of the same id is the newer run of a requeued job
     whole = [_with_steps(row, steps.get(base, [])) for base, row in rows.items()]
-    return [_named(row, uid, user) for row in whole], unreadable
+    return [_yours(row, uid) for row in whole], unreadable
 
 
 def _accounting_row(line: str, cluster: str | None) -> tuple[str, JobRow]:
@@ -185,8 +188,8 @@ def _went_wrong(step: JobRow) -> bool:
     return step.state is not State.COMPLETED or step.exit_unreadable or bool(step.exit_code or step.signal)
 
 
-def _named(row: JobRow, uid: str, user: str) -> JobRow:
-    return row.model_copy(update={"cancelled_by": user}) if uid and user and row.cancelled_by == uid else row
+def _yours(row: JobRow, uid: str) -> JobRow:
+    return row.model_copy(update={"cancelled_by": YOU}) if uid and row.cancelled_by == uid else row
 
 
 _SHOWN = re.compile(r"(?:^|\s)([A-Za-z]+(?:[:/][A-Za-z:/]+)?)=(\S*)")

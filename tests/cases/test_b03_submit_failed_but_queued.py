@@ -8,12 +8,15 @@ from datetime import datetime, timezone
 import pytest
 
 from jupyter_diamond.errors import SchedulerError, SubmitRefused
+from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.jobs import JobRequest
 from jupyter_diamond.model.states import State
 from jupyter_diamond.schedulers.slurm import SlurmScheduler
 from jupyter_diamond.transport.base import Completed
 
 SLURM = SlurmScheduler()
 TOKEN = "dmd-7f3a91c2"
+REQUEST = JobRequest(token=TOKEN, name="fit", folder="/x", size=Size(walltime_s=60), command=("true",))
 SINCE = datetime(2026, 3, 1, tzinfo=timezone.utc)
 
 # a scheduler that takes the job and then loses its voice
@@ -56,7 +59,7 @@ def site(tmp_path):
 
 
 def test_a_lost_answer_is_not_a_refusal_and_the_job_is_found_by_its_token(site):
-    answer = site(SLURM.submit_command(None))
+    answer = site(SLURM.submit_command(REQUEST))
     with pytest.raises(SchedulerError) as problem:
         SLURM.parse_submit(answer)
     assert not isinstance(problem.value, SubmitRefused)

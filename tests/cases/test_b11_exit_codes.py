@@ -22,7 +22,7 @@ def rows(*lines: str, elapsed: int = 60, limit_minutes: int = 30):
             "Partition": "cpu", "NodeList": "n1", "Reason": "None", "JobName": "dmd-7f3a91c2",
         }  # fmt: skip
         full.append("\x1f".join(values[field] for field in slurm_jobs.ACCOUNTING_FIELDS))
-    found, unreadable = slurm_jobs.accounting_rows(full, uid="1000", user="ada")
+    found, unreadable = slurm_jobs.accounting_rows(full, uid="1000")
     assert unreadable == []
     assert len(found) == 1
     return found[0]
@@ -73,11 +73,11 @@ def test_a_signal_is_part_of_the_exit_code():
 
 
 def test_who_cancelled_is_told():
-    by_other = outcome_of(rows("12|CANCELLED by 5001|0:9"), None, me="ada")
+    by_other = outcome_of(rows("12|CANCELLED by 5001|0:9"), None)
     assert by_other.cause == "It was cancelled by user 5001, not by you."
-    by_me = outcome_of(rows("12|CANCELLED by 1000|0:9"), None, me="ada", cancel_requested=True)
+    by_me = outcome_of(rows("12|CANCELLED by 1000|0:9"), None, cancel_requested=True)
     assert by_me.cause == "You cancelled it."
-    by_root = outcome_of(rows("12|CANCELLED by 0|0:0"), None, me="ada", cancel_requested=True)
+    by_root = outcome_of(rows("12|CANCELLED by 0|0:0"), None, cancel_requested=True)
     assert by_root.cause == "It was cancelled by an administrator (root), not by you."
 
 

@@ -48,8 +48,8 @@ def test_accounting_tells_how_each_job_ended(version):
         assert row.started_at <= row.ended_at
         assert row.walltime_s in (300, 1800)
     assert rows["step"].step_trouble.endswith(".0 ended FAILED 1:0")
-    assert rows["long"].cancelled_by == "root"
-    assert outcome_of(rows["long"], None, me="root", cancel_requested=True).cause == "You cancelled it."
+    assert rows["long"].cancelled_by == "you"
+    assert outcome_of(rows["long"], None, cancel_requested=True).cause == "You cancelled it."
     slow = next(row for row in reading.rows if row.name.startswith("dmd-slow"))
     assert (slow.state, slow.exit_code, slow.ended_at) == (State.RUNNING, None, None)
 
