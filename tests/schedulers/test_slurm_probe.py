@@ -168,10 +168,28 @@ def test_a_reason_cannot_change_what_is_read_of_a_node(probe, tmp_path):
         (site / f"scontrol_{name}.out").write_bytes((CAPTURES / "22.05" / "busy" / f"scontrol_{name}.out").read_bytes())
     (site / "scontrol_node.out").write_text(
         "NodeName=b01 CPUAlloc=0 CPUEfctv=128 CPUTot=128 Gres=(null) RealMemory=1000 AllocMem=0 State=DOWN+DRAIN "
-        "Partitions=highmem CfgTRES=cpu=128 AllocTRES= Reason=was State=IDLE CPUAlloc=0 @@end 0 0 [root@2026]\n"
+        "Partitions=highmem CfgTRES=cpu=128 AllocTRES= MCS_label=x State=IDLE Reason=was State=IDLE CPUAlloc=0 @@end 0 0 [root@2026]\n"
     )
     record = next(record for record in read(probe(site)).records if record.partition == "highmem")
     assert (record.nodes_total, record.nodes_usable, record.cpus_free) == (1, 0, 0)
+
+
+def test_a_node_in_part_use_is_free_for_shared_work_and_not_for_whole_nodes(probe, tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    for name in ("config", "part"):
+        (site / f"scontrol_{name}.out").write_bytes((CAPTURES / "22.05" / "busy" / f"scontrol_{name}.out").read_bytes())
+    (site / "scontrol_node.out").write_text(
+        "NodeName=a01 CPUAlloc=1 CPUEfctv=128 CPUTot=128 Gres=(null) RealMemory=257400 AllocMem=1000 State=MIXED "
+        "Partitions=shared,wholenode CfgTRES=cpu=128 AllocTRES=cpu=1\n"
+        "NodeName=a02 CPUAlloc=0 CPUEfctv=128 CPUTot=128 Gres=(null) RealMemory=257400 AllocMem=0 State=IDLE "
+        "Partitions=shared,wholenode CfgTRES=cpu=128 AllocTRES=\n"
+    )
+    reading = read(probe(site))
+    records = {record.partition: record for record in reading.records}
+    assert (records["shared"].nodes_usable, records["shared"].cpus_free) == (2, 255)
+    assert (records["wholenode"].nodes_usable, records["wholenode"].cpus_free) == (1, 128)
+    assert (reading.cpus_total, reading.cpus_free) == (256, 255)
 
 
 def test_three_thousand_nodes_are_read_in_seconds(probe, tmp_path):
