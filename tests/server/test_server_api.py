@@ -7,13 +7,13 @@ import time
 from urllib.parse import quote
 
 import pytest
-from rehearsal import LOG, a_request, at, multipart
 from ruamel.yaml import YAML
 
 from jupyter_diamond.errors import StoreError
 from jupyter_diamond.model.task import Submitted, Task
 from jupyter_diamond.server import openapi
 from jupyter_diamond.server.handlers import OPENAPI, ROUTES
+from tests.server.rehearsal import LOG, a_request, at, multipart
 
 
 async def until(true, seconds=10.0):

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from store_samples import at, put_task
 
 import jupyter_diamond
 from jupyter_diamond.store import Store
+from tests.store.store_samples import at, put_task
 
 SERVER = Path(__file__).with_name("store_server.py")
 
