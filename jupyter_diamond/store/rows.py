@@ -87,7 +87,7 @@ def task_of(row: Row[Any], its_attempts: Sequence[Attempt]) -> Task:
     )
 
 
-def summaries() -> Select[tuple[Any, ...]]:
+def summaries() -> Select[Any]:
     """The query behind ``summaries_of``: tasks with their newest attempt."""
     newest = and_(attempts.c.task_id == tasks.c.id, attempts.c.n == tasks.c.attempts)
     return select(
@@ -97,16 +97,16 @@ def summaries() -> Select[tuple[Any, ...]]:
     ).select_from(tasks.outerjoin(attempts, newest))  # fmt: skip
 
 
-def summaries_of(rows: Iterable[Row[tuple[Any, ...]]]) -> tuple[TaskSummary, ...]:
+def summaries_of(rows: Iterable[Row[Any]]) -> tuple[TaskSummary, ...]:
     """Lines of a task list. Made in one go by pydantic's core: lists are long, and asked for at every change."""
     return _SUMMARIES.validate_python([_summary(row) for row in rows])
 
 
-def _summary(row: Row[tuple[Any, ...]]) -> dict[str, Any]:
+def _summary(row: Sequence[Any]) -> dict[str, Any]:
     (
         task_id, name, state, created_at, ended_at, attempts_made, version,
         site, partition, native_id, started_at, walltime_s, reason_class, cause, trouble,
-    ) = tuple(row)  # fmt: skip
+    ) = row  # fmt: skip
     state, phase, outcome = _STATES[state]
     return {
         "id": task_id, "name": name, "state": state, "phase": phase, "outcome": outcome,

@@ -24,7 +24,12 @@ class RehearsalService:
         self.listeners = []
         self.news = asyncio.Condition()
         self.stopped = False
-        self.files = {"result/x.npy": b"\x93NUMPY", "job.out": LOG.encode(), "key": b"secret"}
+        self.files = {
+            "result/x.npy": b"\x93NUMPY",
+            "result/größe.json": b"7",
+            "job.out": LOG.encode(),
+            "key": b"secret",
+        }
         self.waiting = 0
 
     async def start(self):

@@ -124,6 +124,11 @@ async def test_a_file_is_a_download_and_never_a_page(ask, submit, service):
     assert got.headers["Content-Disposition"] == "attachment; filename*=UTF-8''job.out"
     assert "default-src 'none'" in got.headers["Content-Security-Policy"]
     assert (await ask("GET", "tasks/fit/files/result/x.npy")).body == b"\x93NUMPY"
+    named = await ask("GET", "tasks/fit/files/result/größe.json")
+    assert (named.body, named.headers["Content-Disposition"]) == (
+        b"7",
+        "attachment; filename*=UTF-8''gr%C3%B6%C3%9Fe.json",
+    )
 
 
 @pytest.mark.parametrize(
