@@ -167,7 +167,7 @@ def _class_definition(name: str, cls: type, history: CellHistory, namespace: Map
 
 
 def _class_nodes(name: str, cls: type, history: CellHistory) -> Iterator[tuple[Executed, ast.ClassDef]]:
-    """Where the class may have been defined: its methods know exactly; without any, any such statement, the newest first."""
+    """Where the class may have been defined: its methods know it; without any, each such statement, newest first."""
     functions = [function for function in map(plain_function, vars(cls).values()) if function is not None]
     places = {f.__code__.co_filename: f.__code__.co_firstlineno for f in functions if f.__module__ == "__main__"}
     known = [(cell, line) for cell, line in ((history.find(place), line) for place, line in places.items()) if cell]

@@ -78,7 +78,8 @@ def _never_travels(name: str, value: Any) -> str:
         if root == "cupy" or (root == "torch" and getattr(part, "is_cuda", False) is True):
             size = bytes_text(own_bytes(part) or int(getattr(part, "nbytes", 0)))
             back = ".get()" if root == "cupy" else ".cpu()"
-            return f"{verb} a {kind.__name__} in GPU memory ({size}), which only this kernel has. Bring it back with {back}."
+            what = f"{verb} a {kind.__name__} in GPU memory ({size})"
+            return f"{what}, which only this kernel has. Bring it back with {back}."
         if kind in _ITERATORS:
             return f"{verb} an iterator ({kind.__name__}), which is used up as it is read. Make a list of it first."
         if isinstance(part, memoryview):
