@@ -80,7 +80,7 @@ def _body(view: CardView, log: str) -> str:
         parts.append(f'<div class="jd-why">why here: {_e(view["why_here"])}</div>')
     if len(view["candidates"]) > 1:
         rows = [
-            [("▸ " if c["chosen"] else "") + c["place"], c["size"], c["answer"], c["reason"]]
+            [("▸ " if c["chosen"] else "") + c["place"], c["size"], c["starts"], c["reason"]]
             for c in view["candidates"]
         ]
         parts.append(_table("jd-candidates", ("place", "size", "starts", "reason"), rows))

@@ -25,7 +25,7 @@ class CandidateRow(TypedDict):
 
     place: str
     size: str
-    answer: str
+    starts: str
     reason: str
     chosen: bool
 
@@ -238,17 +238,17 @@ def _candidate(candidate: Candidate, *, chosen: bool) -> CandidateRow:
     against = [v.sentence for v in candidate.verdicts if v.answer == "fail"]
     against = against or [v.sentence for v in candidate.verdicts if v.answer == "unknown"]
     if not candidate.feasible:
-        answer = "not here" if any(v.answer == "fail" for v in candidate.verdicts) else "not known"
+        starts = "not here" if any(v.answer == "fail" for v in candidate.verdicts) else "not known"
     elif candidate.starts_now:
-        answer = "now"
+        starts = "now"
     elif candidate.queue_ahead is not None:
-        answer = f"after {candidate.queue_ahead} others"
+        starts = f"after {candidate.queue_ahead} others"
     else:
-        answer = "later"
+        starts = "later"
     return CandidateRow(
         place=place_text(candidate.site, candidate.partition),
         size=_size(candidate.size),
-        answer=answer,
+        starts=starts,
         reason=against[0] if against else "",
         chosen=chosen,
     )

@@ -22,6 +22,7 @@ from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogCh
 from .connect import ServerAddress, find_server
 
 M = TypeVar("M", bound=BaseModel)
+C = TypeVar("C", bound="DiamondClient")
 _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 
 CONNECT_S = 5.0
@@ -39,7 +40,7 @@ class DiamondClient:
         self._address: ServerAddress | None = None
         self._http: httpx.Client | None = None
 
-    def __enter__(self) -> DiamondClient:
+    def __enter__(self: C) -> C:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -105,7 +105,7 @@ def test_a_connection_that_breaks_is_tried_again_with_the_same_token(client, res
 
 def test_a_server_that_stays_away_is_one_sentence(client, rest):
     rest.stop()
-    with pytest.raises(ServerUnavailable, match="cannot be reached. Tasks at their sites are not affected") as caught:
+    with pytest.raises(ServerUnavailable, match=r"cannot be reached. Tasks at their sites are not affected") as caught:
         client.status()
     assert caught.value.transient
 

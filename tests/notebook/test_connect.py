@@ -30,7 +30,7 @@ def test_the_runtime_file_of_the_parent_process_is_read(runtime):
 
 def test_another_running_server_is_never_taken(runtime):
     (runtime / "jpserver-78.json").write_text(json.dumps({"url": "http://127.0.0.1:9999/", "token": "other"}))
-    with pytest.raises(ServerUnavailable, match="process 77.*stopped, or it runs on another machine") as caught:
+    with pytest.raises(ServerUnavailable, match=r"process 77.*stopped, or it runs on another machine") as caught:
         find_server({"JPY_PARENT_PID": "77"})
     assert caught.value.transient
 
@@ -49,7 +49,7 @@ def test_a_remote_kernel_is_told_what_to_set(runtime):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"token": "x"}', "null"])
 def test_an_unreadable_runtime_file_is_one_sentence(runtime, text):
     (runtime / "jpserver-77.json").write_text(text)
-    with pytest.raises(ServerUnavailable, match="cannot be read"):
+    with pytest.raises(ServerUnavailable, match=r"cannot be read"):
         find_server({"JPY_PARENT_PID": "77"})
 
 

@@ -157,7 +157,7 @@ function showLines(parts, view) {
 
 function showTables(parts, view) {
   if (!parts.candidates.hidden) {
-    const rows = view.candidates.map((c) => [c.place, c.size, c.answer, c.reason]);
+    const rows = view.candidates.map((c) => [c.place, c.size, c.starts, c.reason]);
     parts.candidates.replaceChildren(
       table("jd-candidates", ["place", "size", "starts", "reason"], rows, (i) => view.candidates[i].chosen));
   }
