@@ -1,0 +1,303 @@
+// Generated from the pydantic models in jupyter_diamond/model. Do not edit:
+// run `python -m labextension.scripts.api_types` from the repository's root.
+
+/** One submission of a task to one site. */
+export interface Attempt {
+  n: number;
+  token: string;
+  site: string;
+  partition: string | null;
+  account: string | null;
+  size: Size;
+  folder: string | null;
+  native: NativeJob | null;
+  state: State;
+  raw_state: string;
+  reason: string;
+  reason_class: ReasonClass | null;
+  created_at: string;
+  submitted_at: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  expected_start_at: string | null;
+  nodes: string;
+  exit_code: number | null;
+  signal: number | null;
+  max_rss_bytes: number | null;
+  result_ready: boolean;
+  cause: string;
+  next: string;
+  evidence: string[];
+  state_since: string;
+  last_seen_at: string | null;
+  trouble: string;
+}
+
+/** (site, partition, account, concrete size), judged. ``size`` is None when a rule failed before sizing. */
+export interface Candidate {
+  site: string;
+  partition: string;
+  account: string | null;
+  size: Size | null;
+  verdicts: Verdict[];
+  feasible: boolean;
+  starts_now: boolean | null;
+  queue_ahead: number | null;
+  record_age_s: number | null;
+  rank: number | null;
+  simulated: boolean;
+}
+
+/** One name of the cell and how it travels. ``bytes`` is None where size has no meaning (an import). */
+export interface Captured {
+  name: string;
+  type: string;
+  travels: 'value' | 'source' | 'import' | 'module' | 'refused';
+  bytes: number | null;
+  detail: string;
+}
+
+/** The stored answer to *why here*. */
+export interface Decision {
+  made_at: string;
+  snapshot_id: number;
+  mode: 'rules' | 'pinned';
+  envelope: Envelope;
+  candidates: Candidate[];
+  chosen: number | null;
+  sentence: string;
+  ties: number[];
+  warnings: string[];
+}
+
+/** [least viable, most useful] per resource, and where the user pinned it. */
+export interface Envelope {
+  nodes: Span;
+  cpus: Span;
+  gpus: Span;
+  memory_bytes: Span | null;
+  walltime_s: Span;
+  site: string | null;
+  partition: string | null;
+  account: string | null;
+  qos: string | null;
+}
+
+/** Every error answer of the API. */
+export interface ErrorView {
+  code: string;
+  message: string;
+  transient: boolean;
+  evidence: string[];
+}
+
+/** ``seq`` grows by one per store and never has a reader-visible gap filled later. */
+export interface Event {
+  seq: number;
+  at: string;
+  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'snapshot.refreshed' | 'lease.taken';
+  subject: string;
+  data: { [key: string]: unknown };
+  dedup_key: string | null;
+}
+
+/** Events after a cursor, oldest first. ``cursor`` is what to ask for next. */
+export interface EventPage {
+  events: Event[];
+  cursor: number;
+}
+
+/** What a job could still get on one usable node: the smaller of what is idle and what is not held by others. */
+export interface FreeNode {
+  cpus: number;
+  memory_bytes: number | null;
+  gpus: number;
+}
+
+/** What a kernel must keep to before it sends anything. All in bytes. */
+export interface Limits {
+  value_bytes: number;
+  bundle_bytes: number;
+  inline_result_bytes: number;
+}
+
+/** A piece of a job's log. Offsets count bytes; ``text`` is decoded, undecodable bytes are escaped. */
+export interface LogChunk {
+  text: string;
+  offset: number;
+  next_offset: number;
+  size: number | null;
+  exists: boolean;
+}
+
+/** A job as its scheduler names it. ``cluster`` is kept for every later command when the id came with one (B02). */
+export interface NativeJob {
+  id: string;
+  cluster: string | null;
+}
+
+/** A kind of node and how many of them could take work now. */
+export interface NodeShape {
+  cpus: number | null;
+  memory_bytes: number | null;
+  gpus: number | null;
+  gpu_model: string | null;
+  nodes: number;
+}
+
+/** Where the request came from. */
+export interface NotebookCell {
+  path: string | null;
+  cell_id: string | null;
+}
+
+/** How an attempt ended. */
+export type Outcome = 'OK' | 'FAILED' | 'CANCELLED' | 'TIMEOUT' | 'OOM' | 'NODE_FAIL' | 'PREEMPTED' | 'NEVER_STARTED' | 'LOST';
+
+/** The four things a user needs to tell apart. */
+export type Phase = 'PENDING' | 'RUNNING' | 'ENDED' | 'UNKNOWN';
+
+/** What a pending reason means for the user (B13). */
+export type ReasonClass = 'will_run' | 'waits_on_you' | 'never' | 'unknown';
+
+/** Live facts of one (site, partition). Counts are of this partition; nodes may be shared with others. */
+export interface Record {
+  site: string;
+  partition: string;
+  default: boolean;
+  state: 'up' | 'down' | 'drain' | 'inactive' | 'unknown';
+  read_at: string;
+  shapes: NodeShape[];
+  nodes_total: number | null;
+  nodes_usable: number | null;
+  cpus_total: number | null;
+  cpus_free: number | null;
+  gpus_total: number | null;
+  gpus_free: number | null;
+  memory_free_bytes: number | null;
+  free_nodes: FreeNode[];
+  pending: number | null;
+  running: number | null;
+  mine_pending: number | null;
+  mine_running: number | null;
+  walltime_cap_s: number | 'no_limit' | null;
+  max_nodes: number | 'no_limit' | null;
+  whole_node: boolean | null;
+  hidden: boolean;
+}
+
+/** What one probe of one site gave. ``read_at`` is None until the first answer. */
+export interface SiteReading {
+  site: string;
+  transport: string;
+  scheduler: string;
+  health: 'online' | 'degraded' | 'offline' | 'unknown';
+  read_at: string | null;
+  tried_at: string | null;
+  probe_s: number | null;
+  problem: string;
+  scheduler_version: string | null;
+  cluster: string | null;
+  user: string | null;
+  accounting: boolean | null;
+  records: Record[];
+  cpus_total: number | null;
+  cpus_free: number | null;
+  gpus_total: number | null;
+  gpus_free: number | null;
+  pending: number | null;
+  running: number | null;
+  notes: string[];
+  unreadable: string[];
+  simulated: boolean;
+}
+
+/** One concrete allocation: what is asked of the scheduler. ``cpus``, ``gpus`` and ``memory_bytes`` are per node. */
+export interface Size {
+  nodes: number;
+  cpus: number;
+  gpus: number;
+  memory_bytes: number | null;
+  walltime_s: number;
+}
+
+/** Every site's newest reading at one instant. Site totals count each node once; sites are never added up. */
+export interface Snapshot {
+  id: number;
+  taken_at: string;
+  sites: SiteReading[];
+}
+
+/** From the least viable to the most useful amount, both ends included. */
+export interface Span {
+  min: number;
+  max: number;
+}
+
+/** The canonical state of an attempt, and of its task. UNKNOWN is a state; absence is not an end. */
+export type State = 'waiting' | 'staging_in' | 'submitting' | 'submit_unknown' | 'pending' | 'configuring' | 'running' | 'suspended' | 'completing' | 'unknown' | 'completed' | 'failed' | 'cancelled' | 'timeout' | 'out_of_memory' | 'node_fail' | 'preempted' | 'rejected' | 'deadline' | 'lost';
+
+/** The handshake: who answers, and whether this server advances work or only reads. */
+export interface Status {
+  version: string;
+  advances_work: boolean;
+  lease_holder: string;
+  store_path: string;
+  limits: Limits;
+  active_tasks: number;
+  newest_event: number;
+}
+
+/** A task as its owner sees it, with the newest attempt's state as its own. */
+export interface Task {
+  id: string;
+  name: string;
+  language: 'python' | 'bash';
+  state: State;
+  phase: Phase;
+  outcome: Outcome | null;
+  cause: string;
+  next: string;
+  created_at: string;
+  ended_at: string | null;
+  cancel_requested_by: string | null;
+  source: string;
+  digest: string;
+  outputs: string[];
+  envelope: Envelope;
+  captured: Captured[];
+  notebook: NotebookCell;
+  why_here: string;
+  attempts: Attempt[];
+  version: number;
+}
+
+/** One row of a task list. */
+export interface TaskSummary {
+  id: string;
+  name: string;
+  state: State;
+  phase: Phase;
+  outcome: Outcome | null;
+  site: string | null;
+  partition: string | null;
+  native_id: string | null;
+  created_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  walltime_s: number | null;
+  reason_class: ReasonClass | null;
+  cause: string;
+  trouble: string;
+  attempts: number;
+  version: number;
+}
+
+/** One rule's answer for one candidate. */
+export interface Verdict {
+  rule: string;
+  answer: 'pass' | 'fail' | 'unknown';
+  observed: string;
+  required: string;
+  sentence: string;
+}

@@ -1,0 +1,117 @@
+/** The REST API of the server half. Every failure is an ApiFailure with a sentence. */
+
+import { URLExt } from '@jupyterlab/coreutils';
+import { ServerConnection } from '@jupyterlab/services';
+
+import type { Decision, ErrorView, EventPage, LogChunk, Snapshot, Status, Task, TaskSummary } from './api-types';
+
+const ROOT = 'jupyter_diamond/api';
+
+/** `status` is 0 when nothing answered at all. */
+export class ApiFailure extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly evidence: readonly string[] = []
+  ) {
+    super(message);
+  }
+}
+
+type Query = { [name: string]: string | number | null };
+
+export class PoolApi {
+  constructor(private readonly _settings: ServerConnection.ISettings) {}
+
+  /** How much later the server's clock is than this page's, in ms; ages count from the server's. */
+  get skew(): number {
+    return this._skew;
+  }
+
+  status(): Promise<Status> {
+    return this._ask('status');
+  }
+
+  sites(): Promise<Snapshot> {
+    return this._ask('sites');
+  }
+
+  refreshSites(site: string | null): Promise<Snapshot> {
+    return this._ask('sites/refresh', {}, { site });
+  }
+
+  async tasks(phase: 'active' | 'ended', limit: number): Promise<TaskSummary[]> {
+    return (await this._ask<{ tasks: TaskSummary[] }>('tasks', { phase, limit })).tasks;
+  }
+
+  task(id: string): Promise<Task> {
+    return this._ask(`tasks/${encodeURIComponent(id)}`);
+  }
+
+  cancel(id: string): Promise<Task> {
+    return this._ask(`tasks/${encodeURIComponent(id)}/cancel`, {}, {});
+  }
+
+  decision(id: string): Promise<Decision> {
+    return this._ask(`tasks/${encodeURIComponent(id)}/decision`);
+  }
+
+  events(id: string, after: number, limit: number): Promise<EventPage> {
+    return this._ask(`tasks/${encodeURIComponent(id)}/events`, { after, limit });
+  }
+
+  log(id: string, query: { offset?: number; limit?: number; tail?: number }): Promise<LogChunk> {
+    return this._ask(`tasks/${encodeURIComponent(id)}/logs`, query);
+  }
+
+  private async _ask<T>(path: string, query: Query = {}, body?: object): Promise<T> {
+    const given = Object.entries(query).filter(([, value]) => value !== null);
+    const search = URLExt.objectToQueryString(Object.fromEntries(given.map(([name, value]) => [name, String(value)])));
+    const url = URLExt.join(this._settings.baseUrl, ROOT, path) + (given.length > 0 ? search : '');
+    const init: RequestInit =
+      body === undefined
+        ? { cache: 'no-store' }
+        : { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
+    const response = await this._send(url, init);
+    if (!response.ok) {
+      throw await failure(response, path);
+    }
+    return (await response.json()) as T;
+  }
+
+  private async _send(url: string, init: RequestInit): Promise<Response> {
+    try {
+      const response = await ServerConnection.makeRequest(url, init, this._settings);
+      this._readClock(response);
+      return response;
+    } catch (reason) {
+      if (reason instanceof ServerConnection.NetworkError) {
+        throw new ApiFailure(0, 'The Jupyter server does not answer.');
+      }
+      throw reason;
+    }
+  }
+
+  /** The Date header has whole seconds: smaller differences are not told from none. */
+  private _readClock(response: Response): void {
+    const date = Date.parse(response.headers.get('Date') ?? '');
+    if (Number.isFinite(date)) {
+      const skew = date + 500 - Date.now();
+      this._skew = Math.abs(skew) < 2000 ? 0 : skew;
+    }
+  }
+
+  private _skew = 0;
+}
+
+async function failure(response: Response, path: string): Promise<ApiFailure> {
+  try {
+    const view = (await response.json()) as Partial<ErrorView>;
+    if (typeof view.message === 'string' && view.message !== '') {
+      return new ApiFailure(response.status, view.message, view.evidence ?? []);
+    }
+  } catch {
+    // not our JSON: a proxy's page, or a server without our extension
+  }
+  return new ApiFailure(response.status, `The server answered ${response.status} to ${path}.`);
+}

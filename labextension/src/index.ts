@@ -1,0 +1,131 @@
+/** The plugin: wires the pool to the sidebar, the status bar, the task panels, commands and settings. */
+
+import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette, WidgetTracker } from '@jupyterlab/apputils';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { IStateDB } from '@jupyterlab/statedb';
+import { IStatusBar } from '@jupyterlab/statusbar';
+
+import { PoolApi } from './api';
+import { TaskPanel } from './details';
+import { diamondIcon } from './icon';
+import { PoolModel } from './pool';
+import { DiamondSidebar, SIDEBAR_ID } from './sidebar';
+import { StatusItem } from './statusitem';
+
+const PLUGIN = 'jupyter-diamond:plugin';
+const FOLDS = 'jupyter-diamond:folds';
+const DEFAULT_RANK = 600;
+
+export namespace CommandIDs {
+  export const open = 'diamond:open';
+  export const refresh = 'diamond:refresh';
+  export const openTask = 'diamond:open-task';
+}
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: PLUGIN,
+  description: 'Your sites and tasks, live, in the left sidebar.',
+  autoStart: true,
+  optional: [ILayoutRestorer, ICommandPalette, ISettingRegistry, IStatusBar, IStateDB],
+  activate
+};
+
+async function activate(
+  app: JupyterFrontEnd,
+  restorer: ILayoutRestorer | null,
+  palette: ICommandPalette | null,
+  registry: ISettingRegistry | null,
+  statusBar: IStatusBar | null,
+  stateDb: IStateDB | null
+): Promise<void> {
+  const pool = new PoolModel(new PoolApi(app.serviceManager.serverSettings), app.serviceManager);
+  const tracker = new WidgetTracker<TaskPanel>({ namespace: 'jupyter-diamond-tasks' });
+  addCommands(app, pool, tracker, palette);
+  void restorer?.restore(tracker, {
+    command: CommandIDs.openTask,
+    args: panel => ({ id: panel.taskId }),
+    name: panel => panel.taskId
+  });
+  statusBar?.registerStatusItem(PLUGIN, {
+    item: new StatusItem(pool, () => void app.commands.execute(CommandIDs.open)),
+    align: 'left',
+    rank: 20
+  });
+  const rank = await readSettings(pool, registry);
+  const folds: { [site: string]: boolean } = {};
+  const sidebar = new DiamondSidebar({
+    pool,
+    openTask: id => void app.commands.execute(CommandIDs.openTask, { id }),
+    folds,
+    saveFolds: folds => void stateDb?.save(FOLDS, folds)
+  });
+  app.shell.add(sidebar, 'left', { rank, type: 'Diamond' });
+  restorer?.add(sidebar, SIDEBAR_ID);
+  // not awaited: the state database opens only after every plugin is active
+  void readFolds(stateDb, folds).then(() => sidebar.update());
+  void pool.check();
+}
+
+function addCommands(
+  app: JupyterFrontEnd,
+  pool: PoolModel,
+  tracker: WidgetTracker<TaskPanel>,
+  palette: ICommandPalette | null
+): void {
+  app.commands.addCommand(CommandIDs.open, {
+    label: 'Open the Diamond Sidebar',
+    caption: 'Show your sites and tasks',
+    icon: diamondIcon,
+    execute: () => app.shell.activateById(SIDEBAR_ID)
+  });
+  app.commands.addCommand(CommandIDs.refresh, {
+    label: 'Refresh Sites and Tasks',
+    caption: 'Ask every site for new facts',
+    execute: () => pool.refresh()
+  });
+  app.commands.addCommand(CommandIDs.openTask, {
+    label: 'Open a Diamond Task',
+    execute: args => {
+      const id = String(args['id'] ?? '');
+      let panel = tracker.find(each => each.taskId === id);
+      if (panel === undefined) {
+        panel = new TaskPanel(pool, id);
+        app.shell.add(panel, 'main');
+        void tracker.add(panel);
+      }
+      app.shell.activateById(panel.id);
+    }
+  });
+  for (const command of [CommandIDs.open, CommandIDs.refresh]) {
+    palette?.addItem({ command, category: 'Diamond' });
+  }
+}
+
+/** Follows the settings; answers the rank, which holds from the next page load on. */
+async function readSettings(pool: PoolModel, registry: ISettingRegistry | null): Promise<number> {
+  if (registry === null) {
+    return DEFAULT_RANK;
+  }
+  try {
+    const settings = await registry.load(PLUGIN);
+    const apply = () => pool.setRefresh(Number(settings.get('refreshSeconds').composite));
+    apply();
+    settings.changed.connect(apply);
+    return Number(settings.get('sidebarRank').composite);
+  } catch (reason) {
+    console.warn('Diamond: its settings cannot be read; the defaults hold.', reason);
+    return DEFAULT_RANK;
+  }
+}
+
+async function readFolds(stateDb: IStateDB | null, folds: { [site: string]: boolean }): Promise<void> {
+  const saved = await stateDb?.fetch(FOLDS);
+  if (typeof saved === 'object' && saved !== null) {
+    for (const [site, open] of Object.entries(saved)) {
+      folds[site] ??= open === true;
+    }
+  }
+}
+
+export default plugin;

@@ -1,0 +1,272 @@
+/** What the page knows of the pool. Events carry ids only: each one asks for a refetch, bursts fold into one. */
+
+import type { Event, ServiceManager } from '@jupyterlab/services';
+import type { IDisposable } from '@lumino/disposable';
+import { Signal } from '@lumino/signaling';
+
+import { ApiFailure, PoolApi } from './api';
+import type { Snapshot, TaskSummary } from './api-types';
+import { Coalescer } from './coalesce';
+
+export const SCHEMA = 'https://schema.jupyter-diamond.org/pool/v1';
+
+/** How we stand with the server half. `missing` keeps the status that said so. */
+export type Link =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'missing'; readonly status: number }
+  | { readonly kind: 'offline'; readonly message: string; readonly since: number };
+
+export interface Counts {
+  readonly running: number;
+  readonly pending: number;
+  readonly unknown: number;
+}
+
+const ACTIVE_LIMIT = 1000;
+const PAGE = 200;
+const FIRST_RETRY_MS = 1000;
+const LAST_RETRY_MS = 30_000;
+
+export class PoolModel implements IDisposable {
+  constructor(
+    readonly api: PoolApi,
+    services: ServiceManager.IManager
+  ) {
+    this._services = services;
+    services.events.stream.connect(this._onEvent, this);
+    document.addEventListener('visibilitychange', this._onReturn);
+    window.addEventListener('online', this._onReturn);
+  }
+
+  /** Anything below is new. */
+  readonly changed = new Signal<this, void>(this);
+  /** One sentence for a screen reader: which tasks changed state. */
+  readonly announced = new Signal<this, string>(this);
+
+  link: Link = { kind: 'connecting' };
+  snapshot: Snapshot | null = null;
+  /** Active ones first, then ended ones; both newest first. */
+  tasks: readonly TaskSummary[] | null = null;
+  counts: Counts = { running: 0, pending: 0, unknown: 0 };
+  /** The server has ended tasks beyond those listed. */
+  more = false;
+  refreshing = false;
+  /** Why the last refresh that the user asked for failed. */
+  refreshProblem = '';
+  /** Ids whose state differs from the list before. */
+  moved: ReadonlySet<string> = new Set();
+
+  get serverSkew(): number {
+    return this.api.skew;
+  }
+
+  /** How often the server is asked whether an event was missed, in seconds. */
+  setRefresh(seconds: number): void {
+    this._refreshMs = 1000 * seconds;
+    if (this.link.kind === 'ready') {
+      this._schedule(this._refreshMs);
+    }
+  }
+
+  /** Shake hands now; refetch everything when the link was down or an event was missed. */
+  async check(): Promise<void> {
+    if (this._checking || this.isDisposed) {
+      return;
+    }
+    this._checking = true;
+    try {
+      const status = await this.api.status();
+      const missed = status.newest_event !== this._seen;
+      this._seen = status.newest_event;
+      if (this.link.kind !== 'ready' || missed) {
+        await this._refetch();
+      }
+      this._retryMs = FIRST_RETRY_MS;
+      this._schedule(this._refreshMs);
+    } catch (reason) {
+      this._lose(reason);
+    } finally {
+      this._checking = false;
+    }
+  }
+
+  /** Ask one site, or all, for new facts. */
+  async refresh(site: string | null = null): Promise<void> {
+    if (this.link.kind !== 'ready') {
+      return this.check();
+    }
+    this.refreshing = true;
+    this.refreshProblem = '';
+    this.changed.emit();
+    try {
+      this.snapshot = await this.api.refreshSites(site);
+      await this._fetchTasks();
+    } catch (reason) {
+      this.refreshProblem = reason instanceof Error ? reason.message : String(reason);
+      if (reason instanceof ApiFailure && reason.status === 0) {
+        this._lose(reason);
+      }
+    } finally {
+      this.refreshing = false;
+      this.changed.emit();
+    }
+  }
+
+  /** List another page of ended tasks. */
+  showOlder(): void {
+    this._endedLimit += PAGE;
+    this._tasksSoon.ask();
+  }
+
+  summary(id: string): TaskSummary | null {
+    return this.tasks?.find(task => task.id === id) ?? null;
+  }
+
+  isDisposed = false;
+
+  dispose(): void {
+    if (this.isDisposed) {
+      return;
+    }
+    this.isDisposed = true;
+    this._services.events.stream.disconnect(this._onEvent, this);
+    document.removeEventListener('visibilitychange', this._onReturn);
+    window.removeEventListener('online', this._onReturn);
+    window.clearTimeout(this._timer);
+    this._tasksSoon.dispose();
+    this._sitesSoon.dispose();
+    Signal.clearData(this);
+  }
+
+  private async _refetch(): Promise<void> {
+    const [snapshot] = await Promise.all([this.api.sites(), this._fetchTasks()]);
+    this.snapshot = snapshot;
+    this.link = { kind: 'ready' };
+    this.changed.emit();
+  }
+
+  private async _fetchTasks(): Promise<void> {
+    const [active, ended] = await Promise.all([
+      this.api.tasks('active', ACTIVE_LIMIT),
+      this.api.tasks('ended', this._endedLimit + 1)
+    ]);
+    this.more = ended.length > this._endedLimit;
+    // a task that ended between the two answers is in both: the later answer counts
+    const newest = new Map([...active, ...ended.slice(0, this._endedLimit)].map(task => [task.id, task]));
+    this._accept([...newest.values()]);
+  }
+
+  private _accept(tasks: TaskSummary[]): void {
+    const ended = (task: TaskSummary) => (task.phase === 'ENDED' ? 1 : 0);
+    tasks.sort((a, b) => ended(a) - ended(b) || b.created_at.localeCompare(a.created_at));
+    const before = new Map(this.tasks?.map(task => [task.id, task]));
+    const kept = tasks.map(task => {
+      const old = before.get(task.id);
+      return old !== undefined && same(old, task) ? old : task;
+    });
+    const moved = this.tasks === null ? [] : kept.filter(task => before.get(task.id)?.state !== task.state);
+    this.tasks = kept;
+    this.counts = tally(kept);
+    this.moved = new Set(moved.filter(task => before.has(task.id)).map(task => task.id));
+    this._announce(moved);
+  }
+
+  private _announce(moved: TaskSummary[]): void {
+    if (moved.length > 3) {
+      this.announced.emit(`${moved.length} tasks changed state`);
+    } else if (moved.length > 0) {
+      this.announced.emit(moved.map(task => `${task.name}: ${task.state.replace(/_/g, ' ')}`).join(', '));
+    }
+  }
+
+  private async _guarded(fetch: () => Promise<void>): Promise<void> {
+    if (this.link.kind !== 'ready') {
+      return;
+    }
+    try {
+      await fetch();
+      this.changed.emit();
+    } catch (reason) {
+      this._lose(reason);
+    }
+  }
+
+  private _lose(reason: unknown): void {
+    if (this.isDisposed) {
+      return;
+    }
+    if (reason instanceof ApiFailure && (reason.status === 404 || reason.status === 403)) {
+      this.link = { kind: 'missing', status: reason.status };
+    } else {
+      const message = reason instanceof Error ? reason.message : String(reason);
+      const since = this.link.kind === 'offline' ? this.link.since : Date.now() + this.serverSkew;
+      this.link = { kind: 'offline', message, since };
+    }
+    this.changed.emit();
+    this._schedule(this._retryMs);
+    this._retryMs = Math.min(2 * this._retryMs, LAST_RETRY_MS);
+  }
+
+  private _schedule(delay: number): void {
+    window.clearTimeout(this._timer);
+    this._timer = window.setTimeout(() => {
+      if (!document.hidden) {
+        void this.check();
+      }
+      // a hidden page asks again when it is looked at (_onReturn)
+    }, delay);
+  }
+
+  private _onEvent(_: Event.IManager, emission: Event.Emission): void {
+    if (emission.schema_id !== SCHEMA) {
+      return;
+    }
+    // any client can post to the bus: an event is a hint to ask, nothing in it is believed
+    if (typeof emission['version'] === 'number') {
+      this._seen = Math.max(this._seen, emission['version']);
+    }
+    (emission['kind'] === 'site' ? this._sitesSoon : this._tasksSoon).ask();
+  }
+
+  private readonly _onReturn = (): void => {
+    if (!document.hidden) {
+      void this.check();
+    }
+  };
+
+  private readonly _tasksSoon = new Coalescer(() => this._guarded(() => this._fetchTasks()));
+  private readonly _sitesSoon = new Coalescer(() =>
+    this._guarded(async () => {
+      this.snapshot = await this.api.sites();
+    })
+  );
+  private readonly _services: ServiceManager.IManager;
+  private _seen = -1;
+  private _endedLimit = PAGE;
+  private _checking = false;
+  private _refreshMs = 30_000;
+  private _retryMs = FIRST_RETRY_MS;
+  private _timer = 0;
+}
+
+function tally(tasks: readonly TaskSummary[]): Counts {
+  const of = (phase: string) => tasks.filter(task => task.phase === phase).length;
+  return { running: of('RUNNING'), pending: of('PENDING'), unknown: of('UNKNOWN') };
+}
+
+/** Equal rows keep their identity, so that React leaves them alone. */
+function same(a: TaskSummary, b: TaskSummary): boolean {
+  return a.version === b.version && JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** `2 running · 1 pending`, or an empty string when nothing is active. */
+export function countsLine(counts: Counts): string {
+  const parts: string[] = [];
+  for (const word of ['running', 'pending', 'unknown'] as const) {
+    if (counts[word] > 0) {
+      parts.push(`${counts[word]} ${word}`);
+    }
+  }
+  return parts.join(' · ');
+}

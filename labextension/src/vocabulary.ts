@@ -1,0 +1,87 @@
+/** The one vocabulary of states: word, mark (a shape, so that colour is never the only sign) and tone. Pure. */
+
+import type { Answer, Health, ReasonClass, State } from './words';
+
+export type Shape =
+  | 'arrow'
+  | 'dotted'
+  | 'hollow'
+  | 'filled'
+  | 'paused'
+  | 'tick'
+  | 'cross'
+  | 'dash'
+  | 'question'
+  | 'half';
+export type Tone = 'info' | 'neutral' | 'accent' | 'success' | 'error' | 'muted' | 'warning';
+
+export interface Sign {
+  readonly word: string;
+  readonly shape: Shape;
+  readonly tone: Tone;
+}
+
+const sign = (word: string, shape: Shape, tone: Tone): Sign => ({ word, shape, tone });
+
+const STATES: { readonly [state in State]: Sign } = {
+  waiting: sign('waiting to be sent', 'dotted', 'neutral'),
+  staging_in: sign('staging in', 'arrow', 'info'),
+  submitting: sign('submitting', 'dotted', 'neutral'),
+  submit_unknown: sign('looking for it', 'dotted', 'warning'),
+  pending: sign('pending', 'hollow', 'neutral'),
+  configuring: sign('nodes starting', 'hollow', 'accent'),
+  running: sign('running', 'filled', 'accent'),
+  suspended: sign('suspended', 'paused', 'warning'),
+  completing: sign('finishing', 'filled', 'accent'),
+  unknown: sign('unknown', 'question', 'warning'),
+  completed: sign('succeeded', 'tick', 'success'),
+  failed: sign('failed', 'cross', 'error'),
+  cancelled: sign('cancelled', 'dash', 'muted'),
+  timeout: sign('timed out', 'cross', 'error'),
+  out_of_memory: sign('out of memory', 'cross', 'error'),
+  node_fail: sign('node failed', 'cross', 'error'),
+  preempted: sign('preempted', 'cross', 'error'),
+  rejected: sign('rejected', 'cross', 'error'),
+  deadline: sign('missed its deadline', 'cross', 'error'),
+  lost: sign('lost', 'cross', 'error')
+};
+
+const HEALTH: { readonly [health in Health]: Sign } = {
+  online: sign('online', 'filled', 'success'),
+  degraded: sign('degraded', 'half', 'warning'),
+  offline: sign('does not answer', 'cross', 'error'),
+  unknown: sign('not read yet', 'question', 'warning')
+};
+
+const ANSWERS: { readonly [answer in Answer]: Sign } = {
+  pass: sign('passes', 'tick', 'success'),
+  fail: sign('fails', 'cross', 'error'),
+  unknown: sign('unknown', 'question', 'warning')
+};
+
+const REASONS: { readonly [reason in ReasonClass]: string } = {
+  will_run: 'will run',
+  waits_on_you: 'waits on you',
+  never: 'will never run',
+  unknown: ''
+};
+
+const UNHEARD = sign('unknown', 'question', 'warning');
+
+/** A newer server may know states that this page does not: those read as unknown. */
+export function stateSign(state: State): Sign {
+  return STATES[state] ?? UNHEARD;
+}
+
+export function healthSign(health: Health): Sign {
+  return HEALTH[health] ?? UNHEARD;
+}
+
+export function answerSign(answer: Answer): Sign {
+  return ANSWERS[answer] ?? UNHEARD;
+}
+
+/** What a pending reason means for the user, or an empty string. */
+export function reasonWord(reason: ReasonClass | null): string {
+  return reason === null ? '' : (REASONS[reason] ?? '');
+}

@@ -1,0 +1,167 @@
+import * as React from 'react';
+
+import type { PoolApi } from './api';
+import type { Candidate, Decision, Task } from './api-types';
+import { useNow } from './clock';
+import { choice, objection, ordered, place, refusals, runnerUp } from './explain';
+import { UNKNOWN, age, count, counted, moment } from './format';
+import { useLoaded } from './loadable';
+import { Mark } from './marks';
+import { sizeText } from './sizetext';
+import { Twist } from './sites';
+import { answerSign } from './vocabulary';
+
+/** The stored decision, explained: the choice, the runner-up, refusals by reason, then the table. */
+export function WhyTab(props: { api: PoolApi; task: Task }): JSX.Element {
+  const { api, task } = props;
+  const { value, problem } = useLoaded(() => api.decision(task.id), `${task.id} ${task.attempts.length}`);
+  if (value === null) {
+    return <p className="jp-diamond-empty">{problem === '' ? 'Reading the decision…' : problem}</p>;
+  }
+  return <Explained decision={value} />;
+}
+
+function Explained(props: { decision: Decision }): JSX.Element {
+  const { decision } = props;
+  const second = runnerUp(decision);
+  const made = `${moment(decision.made_at, useNow(false), true)}, from snapshot ${decision.snapshot_id}`;
+  return (
+    <div className="jp-diamond-why">
+      <p className="jp-diamond-lead">{decision.sentence}</p>
+      {second !== '' && <p data-part="runner-up">{second}</p>}
+      {decision.warnings.map((warning, at) => (
+        <p key={at} className="jp-diamond-tone-warning">
+          {warning}
+        </p>
+      ))}
+      <Refused decision={decision} />
+      <Table decision={decision} />
+      <p className="jp-diamond-fine">
+        Decided {made}
+        {decision.mode === 'pinned' ? ', at the place that was asked for' : ', by the rules'}. This is the stored
+        decision, not a new one.
+      </p>
+    </div>
+  );
+}
+
+function Refused(props: { decision: Decision }): JSX.Element | null {
+  const groups = refusals(props.decision);
+  if (groups.length === 0) {
+    return null;
+  }
+  return (
+    <ul className="jp-diamond-refusals" data-part="refusals">
+      {groups.map(group => (
+        <li key={group.rule}>
+          <span className="jp-diamond-rule">
+            {group.rule.replace(/_/g, ' ')} ({group.where.length})
+          </span>
+          <span>
+            {group.where.join(', ')}: {group.sentence}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Table(props: { decision: Decision }): JSX.Element {
+  const chosen = choice(props.decision);
+  return (
+    <table className="jp-diamond-table" data-part="candidates">
+      <thead>
+        <tr>
+          <th scope="col">Candidate</th>
+          <th scope="col">Size per node</th>
+          <th scope="col">Starts now</th>
+          <th scope="col" className="jp-mod-number">
+            Jobs ahead
+          </th>
+          <th scope="col" className="jp-mod-number">
+            Facts’ age
+          </th>
+          <th scope="col">Verdict</th>
+        </tr>
+      </thead>
+      <tbody>
+        {ordered(props.decision).map(candidate => (
+          <Row key={place(candidate)} candidate={candidate} chosen={candidate === chosen} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Row(props: { candidate: Candidate; chosen: boolean }): JSX.Element {
+  const { candidate, chosen } = props;
+  const [open, setOpen] = React.useState(false);
+  const against = objection(candidate);
+  const starts = candidate.starts_now === null ? UNKNOWN : candidate.starts_now ? 'yes' : 'no';
+  const old = candidate.record_age_s === null ? UNKNOWN : age(candidate.record_age_s);
+  return (
+    <>
+      <tr className={chosen ? 'jp-mod-chosen' : ''} data-candidate={place(candidate)} data-chosen={chosen}>
+        <td>
+          <button type="button" className="jp-diamond-fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+            <Twist />
+            {place(candidate)}
+            {candidate.simulated && ' (simulated)'}
+          </button>
+        </td>
+        <td>{candidate.size === null ? 'not sized' : sizeText(candidate.size)}</td>
+        <td>{starts}</td>
+        <td className="jp-mod-number">{count(candidate.queue_ahead)}</td>
+        <td className="jp-mod-number">{old}</td>
+        <td>
+          {against === null ? (
+            <Said answer="pass" text={chosen ? 'chosen' : `feasible${candidate.rank === null ? '' : `, rank ${candidate.rank}`}`} />
+          ) : (
+            <Said answer={against.answer} text={against.sentence} />
+          )}
+        </td>
+      </tr>
+      {open && (
+        <tr className="jp-diamond-verdicts">
+          <td colSpan={6}>
+            <Verdicts candidate={candidate} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+function Verdicts(props: { candidate: Candidate }): JSX.Element {
+  const { verdicts } = props.candidate;
+  if (verdicts.length === 0) {
+    return <span>No rule was asked.</span>;
+  }
+  return (
+    <ul aria-label={counted(verdicts.length, 'verdict')}>
+      <li className="jp-diamond-fine" aria-hidden="true">
+        <span>Rule</span>
+        <span>Observed</span>
+        <span>Required</span>
+        <span />
+      </li>
+      {verdicts.map(verdict => (
+        <li key={verdict.rule} data-rule={verdict.rule} data-answer={verdict.answer}>
+          <Said answer={verdict.answer} text={verdict.rule.replace(/_/g, ' ')} />
+          <span>{verdict.observed}</span>
+          <span>{verdict.required}</span>
+          <span>{verdict.sentence}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Said(props: { answer: 'pass' | 'fail' | 'unknown'; text: string }): JSX.Element {
+  return (
+    <span className="jp-diamond-said">
+      <Mark sign={answerSign(props.answer)} alone />
+      <span>{props.text}</span>
+    </span>
+  );
+}

@@ -1,0 +1,209 @@
+"""A Jupyter server extension that answers the REST API from a canned pool and does what a test tells it to.
+
+It stands in for the server half only where the real one cannot be brought into a state on purpose: missing, refusing,
+silent, a thousand tasks, hostile names. ``POST /pool_stub`` takes ``{"do": ..., ...}``; see ``Stub``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import canned_pool as canned
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.extension.application import ExtensionApp
+from tornado import web
+
+from jupyter_diamond.model.base import Value
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.views import ErrorView, EventPage, Limits, LogChunk, Status
+
+SCHEMA = "https://schema.jupyter-diamond.org/pool/v1"
+EVENT_SCHEMA = {
+    "$id": SCHEMA,
+    "version": "1",
+    "title": "Something of the pool changed",
+    "type": "object",
+    "properties": {"kind": {"enum": ["task", "site"]}, "id": {"type": "string"}, "version": {"type": "integer"}},
+    "required": ["kind", "id", "version"],
+}
+
+
+class Stub:
+    """The pool's state, and what a test may do to it."""
+
+    def __init__(self) -> None:
+        self.tasks = {task.id: task for task in canned.tasks()}
+        self.sites = canned.sites()
+        self.logs = {"t-fit": "".join(f"epoch {n}  loss {1 / (n + 3):.3f}\n" for n in range(14))}
+        self.status = 200
+        self.seq = 20
+        self.asked: dict[str, int] = {}
+
+    def do(self, order: dict[str, Any]) -> tuple[str, str] | None:
+        """Carry the order out; answers the event to tell, if any."""
+        self.seq += 1
+        what = order.pop("do")
+        if what == "answer":
+            self.status = order["status"]
+            return None
+        if what == "log":
+            self.logs[order["task"]] = self.logs.get(order["task"], "") + order["text"]
+            return None
+        if what == "fill":
+            return self._fill(order["count"], order.get("name", "bulk"))
+        if what == "site":
+            self.sites = self.sites.model_copy(update={"sites": tuple(self._site(s, order) for s in self.sites.sites)})
+            return ("site", order["site"])
+        return self._move(**order)
+
+    def _site(self, site: Any, order: dict[str, Any]) -> Any:
+        if site.site != order["site"]:
+            return site
+        return type(site).model_validate({**site.model_dump(), **order.get("changes", {}), "read_at": canned.ago(0)})
+
+    def _fill(self, count: int, name: str) -> tuple[str, str]:
+        for n in range(count):
+            ident = f"t-bulk-{n:04d}"
+            self.tasks[ident] = canned.task(
+                ident, f"{name}_{n}", State.COMPLETED, version=n, created=20000 + 60 * n,
+                started_at=canned.ago(19990 + 60 * n), ended_at=canned.ago(19000 + 60 * n),
+            )  # fmt: skip
+        return ("task", "many")
+
+    def _move(self, task: str, state: str, silent: bool = False, **changes: Any) -> tuple[str, str] | None:
+        now = State(state)
+        old = self.tasks.get(task)
+        if old is None:
+            self.tasks[task] = canned.task(task, changes.pop("name", task), now, version=self.seq, created=0, **changes)
+        else:
+            newest = old.attempts[-1].model_copy(
+                update={"state": now, "started_at": old.attempts[-1].started_at or canned.ago(0)}
+            )
+            update = {"state": now, "phase": now.phase, "outcome": now.outcome, "version": self.seq, **changes}
+            if now.terminal:
+                update["ended_at"] = canned.ago(0)
+                newest = newest.model_copy(update={"ended_at": canned.ago(0)})
+            self.tasks[task] = old.model_copy(update={**update, "attempts": (*old.attempts[:-1], newest)})
+        return None if silent else ("task", task)
+
+
+class Api(APIHandler):
+    """All of the REST API that the sidebar asks for."""
+
+    @property
+    def stub(self) -> Stub:
+        return self.settings["pool_stub"]
+
+    def _answer(self, value: Value | dict[str, Any]) -> None:
+        text = value.model_dump_json() if isinstance(value, Value) else json.dumps(value)
+        self.set_header("Content-Type", "application/json")
+        self.finish(text)
+
+    def _refuse(self, status: int) -> None:
+        self.set_status(status)
+        if status >= 500:
+            self._answer(ErrorView(code="transport", message="The store cannot be read: disk full."))
+        else:
+            self.finish("no")
+
+    @web.authenticated
+    @authorized("read", resource="diamond")
+    def get(self, path: str) -> None:
+        stub = self.stub
+        stub.asked[path] = stub.asked.get(path, 0) + 1
+        if stub.status != 200:
+            return self._refuse(stub.status)
+        head, _, rest = path.partition("/")
+        if head == "status":
+            limits = Limits(value_bytes=1, bundle_bytes=1, inline_result_bytes=1)
+            active = sum(not task.state.terminal for task in stub.tasks.values())
+            return self._answer(Status(version="0", advances_work=True, lease_holder="stub", store_path="-", limits=limits,
+                                       active_tasks=active, newest_event=stub.seq))  # fmt: skip
+        if head == "sites":
+            return self._answer(stub.sites)
+        if rest == "":
+            return self._list()
+        return self._task(*rest.split("/"))
+
+    def _list(self) -> None:
+        active = self.get_argument("phase") == "active"
+        rows = [task for task in self.stub.tasks.values() if task.state.terminal != active]
+        rows.sort(key=lambda task: task.created_at, reverse=True)
+        limit = int(self.get_argument("limit", "100"))
+        self._answer({"tasks": [canned.summary(task).model_dump(mode="json") for task in rows[:limit]]})
+
+    def _task(self, ident: str, what: str = "") -> None:
+        task = self.stub.tasks.get(ident)
+        if task is None:
+            self.set_status(404)
+            return self._answer(ErrorView(code="not_found", message=f"There is no task {ident}."))
+        if what == "":
+            return self._answer(task)
+        if what == "decision":
+            return self._answer(canned.decision())
+        if what == "events":
+            after = int(self.get_argument("after", "0"))
+            found = [event for event in canned.events(task) if event.seq > after]
+            return self._answer(EventPage(events=tuple(found), cursor=found[-1].seq if found else after))
+        return self._log(ident)
+
+    def _log(self, ident: str) -> None:
+        data = self.stub.logs.get(ident, "").encode()
+        tail = self.get_argument("tail", None)
+        offset = max(0, len(data) - int(tail)) if tail else int(self.get_argument("offset", "0"))
+        piece = data[offset : offset + int(self.get_argument("limit", "65536"))]
+        self._answer(LogChunk(text=piece.decode(errors="backslashreplace"), offset=offset, next_offset=offset + len(piece),
+                              size=len(data), exists=ident in self.stub.logs))  # fmt: skip
+
+    @web.authenticated
+    @authorized("write", resource="diamond")
+    def post(self, path: str) -> None:
+        if path == "sites/refresh":
+            for site in self.stub.sites.sites:
+                if site.health == "online":
+                    self.stub.do({"do": "site", "site": site.site})
+            self._answer(self.stub.sites)
+            return
+        ident = path.split("/")[1]
+        tell(self, self.stub.do({"do": "move", "task": ident, "state": "cancelled", "cause": "Cancelled by you."}))
+        self._answer(self.stub.tasks[ident])
+
+
+class Control(APIHandler):
+    """Where a test gives its orders, and reads what was asked."""
+
+    @web.authenticated
+    @authorized("read", resource="diamond")
+    def get(self) -> None:
+        self.finish(self.settings["pool_stub"].asked)
+
+    @web.authenticated
+    @authorized("write", resource="diamond")
+    def post(self) -> None:
+        for order in json.loads(self.request.body):
+            tell(self, self.settings["pool_stub"].do(order))
+        self.finish("{}")
+
+
+def tell(handler: APIHandler, event: tuple[str, str] | None) -> None:
+    if event is not None:
+        stub: Stub = handler.settings["pool_stub"]
+        data = {"kind": event[0], "id": event[1], "version": stub.seq}
+        handler.event_logger.emit(schema_id=SCHEMA, data=data)
+
+
+class PoolStub(ExtensionApp):
+    name = "pool_stub"
+
+    def initialize_settings(self) -> None:
+        self.serverapp.event_logger.register_event_schema(EVENT_SCHEMA)
+        self.settings["pool_stub"] = Stub()
+
+    def initialize_handlers(self) -> None:
+        self.handlers += [(r"/jupyter_diamond/api/(.*)", Api), (r"/pool_stub", Control)]
+
+
+def _jupyter_server_extension_points() -> list[dict[str, Any]]:
+    return [{"module": "pool_stub", "app": PoolStub}]
