@@ -91,23 +91,10 @@ class Store:
             known = _find(connection, tasks.c.client_token == request.client_token)
             if known is not None:
                 return known, False
-            row = {
-                "id": task_id,
-                "client_token": request.client_token,
-                "name": request.name,
-                "notebook": request.notebook.path,
-                "created_at": at.timestamp(),
-                "why_here": why_here,
-                "attempts": attempt.n,
-                "version": 0,
-                "request": request.model_dump_json(),
-            }
-            connection.execute(insert(tasks).values(**row, **_mirrored(attempt)))
-            connection.execute(
-                insert(attempts).values(
-                    task_id=task_id, n=attempt.n, key=key, decision=decision.model_dump_json(), **attempt_row(attempt)
-                )
-            )
+            told = {"id": task_id, "why_here": why_here, "created_at": at.timestamp(), "attempts": attempt.n}
+            connection.execute(insert(tasks).values(**told, **_asked(request), **_mirrored(attempt)))
+            kept = {"task_id": task_id, "n": attempt.n, "key": key, "decision": decision.model_dump_json()}
+            connection.execute(insert(attempts).values(**kept, **attempt_row(attempt)))
             subject = f"task:{task_id}"
             eventlog.append(connection, "task.created", subject, {"name": request.name}, at=at, dedup_key="created")
             placed = {"attempt": attempt.n, "site": attempt.site, "partition": attempt.partition}
@@ -254,6 +241,16 @@ class Store:
         """The holder of the lease and when it runs out, in seconds since 1970."""
         with self._database.read() as connection:
             return leases.holder(connection)
+
+
+def _asked(request: TaskRequest) -> Mapping[str, Any]:
+    return {
+        "client_token": request.client_token,
+        "name": request.name,
+        "notebook": request.notebook.path,
+        "version": 0,
+        "request": request.model_dump_json(),
+    }
 
 
 def _mirrored(attempt: Attempt) -> Mapping[str, Any]:
