@@ -159,10 +159,10 @@ class DiamondService:
     async def submit(self, request: TaskRequest, bundle: bytes) -> Submitted:
         """Take a task: planned, stored and on its way. The same client token always gives the same task."""
         if known := await self._ledger.do(self._ledger.store.find_token, request.client_token):
-            return Submitted(task=known)
+            return Submitted(task=known, created=False)
         self._check_bundle(request, bundle)
         if not request.again and (twin := await self._twin(request)):
-            return Submitted(task=twin, attached=True)
+            return Submitted(task=twin, attached=True, created=False)
         decision = await self.plan(request.envelope)
         choice = decision.choice
         if choice is None or choice.size is None:
@@ -178,7 +178,7 @@ class DiamondService:
             self.engine.adopt(task)
         else:
             await asyncio.to_thread(self._spool.drop, task_id)
-        return Submitted(task=task)
+        return Submitted(task=task, created=created)
 
     def _check_bundle(self, request: TaskRequest, bundle: bytes) -> None:
         if len(bundle) > self._limits.bundle_bytes:
@@ -267,6 +267,6 @@ class DiamondService:
 
 def _first_attempt(choice: Candidate, now: object) -> Attempt:
     return Attempt.model_validate({
-        "n": 1, "token": f"dmd-{secrets.token_hex(8)}", "site": choice.site, "partition": choice.partition,
+        "n": 1, "token": f"dmd-{secrets.token_hex(8)}", "site": choice.site, "partition": choice.partition or None,
         "account": choice.account, "size": choice.size, "created_at": now, "state_since": now,
     })  # fmt: skip

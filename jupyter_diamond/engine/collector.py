@@ -84,7 +84,8 @@ class Collector:
         await self._keep(
             reading.model_copy(
                 update={
-                    "transport": link.site.transport, "health": "online", "tried_at": now, "problem": "",
+                    "transport": link.site.transport, "tried_at": now, "problem": "",
+                    "health": "online" if reading.health == "unknown" else reading.health,
                     "probe_s": round(time.monotonic() - started, 3), "simulated": link.site.simulated,
                 }
             )

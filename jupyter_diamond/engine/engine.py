@@ -95,9 +95,12 @@ class Engine:
             except DiamondError as problem:
                 self._log.warning("%s", problem.message)
 
+    async def _hold(self) -> bool:
+        """Whether this server holds the lease; renews it."""
+        return await self._ledger.write(self._ledger.store.take_lease, self.holder, at=time.time(), ttl_s=self._lease_s)
+
     async def _try_lease(self) -> None:
-        now = time.time()
-        mine = await self._ledger.write(self._ledger.store.take_lease, self.holder, at=now, ttl_s=self._lease_s)
+        mine = await self._hold()
         if mine and not self.advances:
             await self._take_over()
         elif not mine and self.advances:
@@ -110,7 +113,14 @@ class Engine:
         """Start the watchers and rebind every active task to its site: recovery is the ordinary start."""
         self.advances = self.collector.writes_events = True
         self._watchers = {
-            name: SiteWatcher(link=link, ledger=self._ledger, spool=self._spool, settings=self._settings, log=self._log)
+            name: SiteWatcher(
+                link=link,
+                ledger=self._ledger,
+                spool=self._spool,
+                settings=self._settings,
+                log=self._log,
+                holds=self._hold,
+            )
             for name, link in self._links.items()
         }
         for task in await self._ledger.do(self._ledger.store.active):

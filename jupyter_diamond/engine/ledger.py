@@ -70,7 +70,7 @@ class Ledger:
             attempt.n,
             at=from_epoch(time.time()),
             type=type_,  # type: ignore[arg-type]  # EventType, checked by the store
-            data=data,
+            data={name: value[:1000] if isinstance(value, str) else value for name, value in data.items()},
             changes=changes,
         )
 

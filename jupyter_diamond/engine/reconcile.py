@@ -19,7 +19,7 @@ _FACTS = ("started_at", "expected_start_at", "nodes", "max_rss_bytes")
 def from_queue(attempt: Attempt, row: JobRow, *, now: datetime) -> dict[str, Any]:
     """Changes that a queue row makes. A queue row never ends an attempt: accounting and the end-file do."""
     state = State.COMPLETING if row.state.terminal else row.state
-    if attempt.state is State.COMPLETING and state is not State.PENDING:
+    if attempt.state is State.COMPLETING and not row.requeued:
         state = State.COMPLETING
     wanted: dict[str, Any] = {
         "state": state,
@@ -29,6 +29,8 @@ def from_queue(attempt: Attempt, row: JobRow, *, now: datetime) -> dict[str, Any
         "trouble": "",
     }
     wanted |= {name: getattr(row, name) for name in _FACTS if getattr(row, name)}
+    if row.requeued:
+        wanted |= {"started_at": None, "state": State.PENDING if state is State.COMPLETING else state}
     changes = {name: value for name, value in wanted.items() if getattr(attempt, name) != value}
     if changes:
         changes["last_seen_at"] = now
@@ -61,9 +63,7 @@ def final(
     row: JobRow, end: EndFile | None, manifest: Manifest | None, *, attempt: Attempt, cancelled_by: str | None
 ) -> dict[str, Any]:
     """How the attempt ended: accounting and the end-file must agree, a disagreement is said (B11)."""
-    ending = outcome_of(
-        row, end, cancel_requested=cancelled_by is not None, memory_bytes=attempt.size.memory_bytes
-    )
+    ending = outcome_of(row, end, cancel_requested=cancelled_by is not None, memory_bytes=attempt.size.memory_bytes)
     changes: dict[str, Any] = {
         "state": ending.state, "raw_state": row.raw_state, "cause": _cause(ending, manifest, cancelled_by),
         "next": ending.next, "evidence": ending.evidence, "exit_code": row.exit_code, "signal": row.signal,

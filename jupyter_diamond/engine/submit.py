@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
@@ -14,7 +15,7 @@ from jupyter_diamond.engine.stage import SubmitAnswer, peek_script, read_answer,
 from jupyter_diamond.errors import DiamondError, NotFound, SchedulerError, SubmitRefused, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.jobs import JobRequest, JobRow
+from jupyter_diamond.model.jobs import JobRequest, JobRow, NativeJob
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest
 from jupyter_diamond.settings import DiamondEngine
@@ -33,9 +34,18 @@ class Submitter:
     """Submits the attempts of one site."""
 
     def __init__(
-        self, link: SiteLink, ledger: Ledger, spool: Spool, settings: DiamondEngine, log: logging.Logger
+        self,
+        link: SiteLink,
+        ledger: Ledger,
+        spool: Spool,
+        settings: DiamondEngine,
+        log: logging.Logger,
+        *,
+        holds: Callable[[], Awaitable[bool]],
     ) -> None:
+        """``holds`` makes sure, right before a remote act, that this server still holds the lease."""
         self._link, self._ledger, self._spool, self._settings, self._log = link, ledger, spool, settings, log
+        self._holds = holds
 
     async def bring_in(self, task: Task) -> Task:
         """Work on the attempt until it has a job id or has ended."""
@@ -64,6 +74,8 @@ class Submitter:
         return await self._send(task)
 
     async def _send(self, task: Task) -> Task:
+        if not await self._holds():
+            return task  # this server slept and another took over: that one submits
         link, attempt = self._link, newest(task)
         folder = attempt.folder or await link.folder(attempt.token)
         k = attempt.submissions + 1
@@ -129,6 +141,19 @@ class Submitter:
             return await (self._reject(task, no) if no.permanent else self._wait(task, no))
         except SchedulerError as problem:
             return await self._unknown(task, problem.message, problem.evidence)
+        return await self._submitted(task, native)
+
+    async def _settled(self, task: Task, found: SubmitAnswer) -> Task | None:
+        """What a recorded answer settles; None when it was unreadable, so that the job must be looked for by token."""
+        try:
+            native = self._link.scheduler.parse_submit(found.answer)
+        except SubmitRefused:
+            return await self._answered(task, found)
+        except SchedulerError:
+            return None
+        return await self._submitted(task, native)
+
+    async def _submitted(self, task: Task, native: NativeJob) -> Task:
         return await self._ledger.update(
             task, "attempt.submitted", {"job": str(native)},
             state=State.PENDING, native=native, submitted_at=from_epoch(time.time()), trouble="",
@@ -141,8 +166,8 @@ class Submitter:
         peek = read_answer(
             await link.run(peek_script(folder, k=attempt.submissions), timeout_s=self._settings.command_timeout_s)
         )
-        if peek.fate == "answered":
-            return await self._answered(task, peek)
+        if peek.fate == "answered" and (settled := await self._settled(task, peek)) is not None:
+            return settled
         script = link.scheduler.lookup_script((attempt.token,), since=attempt.created_at)
         reading = link.scheduler.parse_lookup(await link.run(script, timeout_s=self._settings.command_timeout_s))
         rows = [row for row in reading.rows if row.name == attempt.token]
@@ -151,7 +176,7 @@ class Submitter:
         if attempt.state is State.SUBMITTING:
             return await self._unknown(task, "the last answer was lost")
         silent_for = time.time() - attempt.state_since.timestamp()
-        patience = self._settings.lookup_for_s if peek.fate == "intent" else min(5.0, self._settings.lookup_for_s)
+        patience = min(5.0, self._settings.lookup_for_s) if peek.fate == "nothing" else self._settings.lookup_for_s
         if not reading.complete or silent_for < patience:
             return task
         if task.cancel_requested_by is not None:

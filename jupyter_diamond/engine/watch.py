@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from jupyter_diamond.engine import attempt_folder
@@ -65,10 +66,11 @@ class SiteWatcher:
     spool: Spool
     settings: DiamondEngine
     log: logging.Logger
+    holds: Callable[[], Awaitable[bool]]
     watched: dict[str, Watched] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._submitter = Submitter(self.link, self.ledger, self.spool, self.settings, self.log)
+        self._submitter = Submitter(self.link, self.ledger, self.spool, self.settings, self.log, holds=self.holds)
         self._pace = Pace(2.0, 60.0, floor=self.link.site.poll_floor_s)
         self._queue_at = 0.0
         self._asks = asyncio.Event()
@@ -229,7 +231,8 @@ class SiteWatcher:
                 return
             if "state" in changes:
                 self._pace.reset()
-            known.task = await self.ledger.update(known.task, "attempt.state_changed", {"from": "queue"}, **changes)
+            data = {"from": "queue", **({"requeued": True} if row.requeued else {})}
+            known.task = await self.ledger.update(known.task, "attempt.state_changed", data, **changes)
 
     async def _ask_accounting(self, now: float) -> None:
         due = [known for known in self._jobs() if known.settle is not None and now >= known.settle_at]

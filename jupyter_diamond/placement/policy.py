@@ -43,7 +43,7 @@ def decide(
     clock = Clock(now, fresh_s, stale_s)
     judged = [_judged(envelope, place, clock) for place in _places(envelope, snapshot, sites)]
     ranked = sorted(
-        (at for at, each in enumerate(judged) if _may_be_chosen(each.candidate, mode)),
+        _without_lesser_partitions(envelope, judged, mode),
         key=lambda at: (*judged[at].order, judged[at].candidate.site, judged[at].candidate.partition),
     )
     ranks = {at: rank for rank, at in enumerate(ranked, start=1)}
@@ -99,6 +99,21 @@ def _judged(envelope: Envelope, place: Place, clock: Clock) -> _Judged:
         simulated=place.site.simulated or (reading is not None and reading.simulated),
     )
     return _Judged(candidate, place, _order(envelope, candidate, place))
+
+
+def _without_lesser_partitions(envelope: Envelope, judged: list[_Judged], mode: Mode) -> list[int]:
+    """What may be chosen. Where a site's configured partition can take the task, its other partitions stand back."""
+    open_ = [at for at, each in enumerate(judged) if _may_be_chosen(each.candidate, mode)]
+    at_home = {
+        judged[at].candidate.site
+        for at in open_
+        if envelope.partition is None and judged[at].place.site.partition == judged[at].candidate.partition
+    }
+    return [
+        at
+        for at in open_
+        if judged[at].candidate.site not in at_home or judged[at].place.site.partition == judged[at].candidate.partition
+    ]
 
 
 def _may_be_chosen(candidate: Candidate, mode: Mode) -> bool:

@@ -39,16 +39,12 @@ def _verdict(rule: str, answer: Answer, observed: object, required: object, sent
 
 
 def pin(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
-    """Where the user pinned it, or else where the catalogue sends jobs of this site."""
-    site, partition, here = envelope.site, envelope.partition, place.site
-    observed = words.place(here.name, place.partition)
+    """Where the user pinned it."""
+    site, partition, here = envelope.site, envelope.partition, place.site.name
+    observed = words.place(here, place.partition)
     required = "anywhere" if site is None else words.place(site, partition or "")
-    if site not in (None, here.name) or partition not in (None, place.partition):
+    if site not in (None, here) or partition not in (None, place.partition):
         return _verdict("pin", "fail", observed, required, f"You pinned it to {required}.")
-    if partition is None and here.partition not in (None, place.partition):
-        wanted = f"--site {here.name}:{place.partition}"
-        sentence = f"The site catalogue sends jobs to {here.partition} here: name {wanted} to use it."
-        return _verdict("pin", "fail", observed, words.place(here.name, here.partition or ""), sentence)
     return _verdict("pin", "pass", observed, required, "Not pinned." if site is None else "You pinned it here.")
 
 

@@ -57,7 +57,13 @@ async def ended(service, task, seconds=30.0):
         now = await service.task(task.id)
         return now if now.state.terminal else None
 
-    return await until(check, seconds)
+    try:
+        return await until(check, seconds)
+    except AssertionError:
+        story = [(event.type, event.data) for event in (await service.task_events(task.id)).events]
+        raise AssertionError(
+            f"not ended after {seconds} s: {(await service.task(task.id)).attempt!r}\n{story}"
+        ) from None
 
 
 @pytest_asyncio.fixture

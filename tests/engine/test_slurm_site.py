@@ -56,7 +56,9 @@ async def test_a_cell_runs_and_comes_back(pool, site):
 
 async def test_without_a_site_the_rules_choose_one_and_say_why(pool):
     service = await pool.start()
-    task = await pool.submit(service, "answer = 1", envelope=Envelope(gpus=Span.exactly(1), walltime_s=Span.exactly(600)))
+    task = await pool.submit(
+        service, "answer = 1", envelope=Envelope(gpus=Span.exactly(1), walltime_s=Span.exactly(600))
+    )
     assert task.attempt.site in ("delta", "anvil")
     decision = await service.decision(task.id)
     assert {candidate.site for candidate in decision.candidates} == {"here", "delta", "anvil", "vista"}
@@ -110,7 +112,9 @@ async def test_cancel_reaches_the_scheduler(pool, testbed):
 async def test_a_stopped_controller_harms_no_job_and_delays_no_result(pool, testbed):
     """B08: the scheduler is down, the job is fine; where files are in reach its result does not wait for it."""
     service = await pool.start()
-    task = await pool.submit(service, "import time; time.sleep(3); answer = 1", outputs=("answer",), envelope=at("delta"))
+    task = await pool.submit(
+        service, "import time; time.sleep(3); answer = 1", outputs=("answer",), envelope=at("delta")
+    )
     await running(service, task)
     testbed.stop_controller("delta")
 

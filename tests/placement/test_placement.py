@@ -171,15 +171,27 @@ PINS = [
     (Envelope(site="delta", partition="gpu"), site("delta"), "cpu", "fail"),
     (Envelope(site="anvil"), site("delta"), "cpu", "fail"),
     (Envelope(site="anvil", partition="cpu"), site("delta"), "cpu", "fail"),
-    (Envelope(), site("delta", partition="gpu"), "cpu", "fail"),
-    (Envelope(), site("delta", partition="cpu"), "cpu", "pass"),
-    (Envelope(site="delta"), site("delta", partition="gpu"), "cpu", "fail"),
+    (Envelope(), site("delta", partition="gpu"), "cpu", "pass"),
     (Envelope(site="delta", partition="cpu"), site("delta", partition="gpu"), "cpu", "pass"),
 ]
 
 
+def test_a_sites_configured_partition_comes_first_where_it_can_take_the_task():
+    records = (
+        record("cpu", free=[free(8)]),
+        record("gpu", gpus=4, free=[free(64, 4)]),
+        record("big", free=[free(128)]),
+    )
+    where = (site("delta", partition="cpu"),)
+    assert chosen(ask(Envelope(), reading("delta", *records), sites=where)) == ("delta", "cpu")
+    # what it cannot take goes to another partition of the site, and a pin is always the user's word
+    assert chosen(ask(wants(gpus=1), reading("delta", *records), sites=where)) == ("delta", "gpu")
+    pinned = Envelope(site="delta", partition="big")
+    assert chosen(ask(pinned, reading("delta", *records), sites=where)) == ("delta", "big")
+
+
 @pytest.mark.parametrize(("envelope", "where", "partition", "answer"), PINS)
-def test_pins_and_the_catalogues_own_partition_are_kept(envelope, where, partition, answer):
+def test_pins_are_kept(envelope, where, partition, answer):
     assert verdict("pin", envelope, rec=record(partition), where=where).answer == answer
 
 
