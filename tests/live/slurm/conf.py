@@ -9,6 +9,22 @@ from .clusters import CLUSTERS, Cluster
 from .host import FIRST_PORT, PORTS_PER_TESTBED, Host
 
 NVIDIA_MAJOR = 195
+COMMON = (
+    "SelectType=select/cons_tres",
+    "SlurmdParameters=config_overrides",  # nodes may claim more hardware than this machine has
+    "ReturnToService=2",
+    "GresTypes=gpu",
+    "MpiDefault=none",
+    "MailProg=/bin/true",
+    "KillWait=2",
+    "MinJobAge=60",
+    "SlurmctldTimeout=30",
+    "SlurmdTimeout=30",
+    "PriorityType=priority/multifactor",
+    "SchedulerType=sched/backfill",
+    "SchedulerParameters=bf_interval=5,sched_interval=5,batch_sched_delay=0,sched_min_interval=0",
+)
+"""What all clusters have in common."""
 
 
 @dataclass(frozen=True)
@@ -67,20 +83,8 @@ def slurm_conf(cluster: Cluster, place: Place) -> str:
         f"SlurmctldLogFile={folder}/log/slurmctld.log",
         f"SlurmdLogFile={folder}/log/slurmd.%n.log",
         *_containment(host),
-        "SelectType=select/cons_tres",
-        "SlurmdParameters=config_overrides",  # nodes may claim more hardware than this machine has
-        "ReturnToService=2",
-        "GresTypes=gpu",
-        "MpiDefault=none",
-        "MailProg=/bin/true",
-        "KillWait=2",
         f"FirstJobId={place.job_ids.start}",
-        "MinJobAge=60",
-        "SlurmctldTimeout=30",
-        "SlurmdTimeout=30",
-        "PriorityType=priority/multifactor",
-        "SchedulerType=sched/backfill",
-        "SchedulerParameters=bf_interval=5,sched_interval=5,batch_sched_delay=0,sched_min_interval=0",
+        *COMMON,
         "AccountingStorageType=accounting_storage/slurmdbd",
         f"AccountingStorageHost={host.address}",
         f"AccountingStoragePort={place.accounting_port}",

@@ -124,7 +124,7 @@ def test_all_listen_on_loopback_and_in_their_own_ports(testbed: Testbed) -> None
     assert len(listening) > sum(len(cluster.node_names) for cluster in CLUSTERS.values())
     first = testbed.place.first_port
     for connection in listening:
-        ip, port = connection.laddr
+        ip, port = (connection.laddr.ip, connection.laddr.port) if connection.laddr else ("", 0)
         assert ipaddress.ip_address(ip).is_loopback
         assert first <= port < first + PORTS_PER_TESTBED
 
