@@ -11,8 +11,8 @@ The parts, top to bottom: files on a disk that may be full; what the cell prints
 ``__main__``; what comes back; the attempt from start to end.
 """
 
-import ast
-import base64
+import _ast
+import binascii
 import builtins
 import codecs
 import errno
@@ -24,7 +24,6 @@ import io
 import json
 import linecache
 import os
-import pickle
 import re
 import reprlib
 import resource
@@ -34,7 +33,6 @@ import sys
 import tarfile
 import threading
 import time
-import traceback
 import types
 
 STARTED_AT = time.time()
@@ -618,7 +616,9 @@ def plain_text(obj):
 
 def jsonable(data):
     return {
-        str(mime): base64.b64encode(part).decode("ascii") if isinstance(part, (bytes, bytearray)) else part
+        str(mime): binascii.b2a_base64(bytes(part), newline=False).decode("ascii")
+        if isinstance(part, (bytes, bytearray))
+        else part
         for mime, part in data.items()
     }
 
@@ -655,7 +655,7 @@ class Notebook:
         import __future__
 
         self.future_flags = {getattr(__future__, name).compiler_flag for name in __future__.all_feature_names}
-        self.flags = getattr(ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0)
+        self.flags = getattr(_ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0)
 
     def enter(self, folder, cwd):
         sys.modules["__diamond_runner__"] = sys.modules["__main__"]  # kept alive
@@ -674,10 +674,10 @@ class Notebook:
         """Execute the user's text as it stands at ``filename``; with ``show``, display the last expression."""
         remember_lines(source, filename, lineno)
         padded = "\n" * (lineno - 1) + source
-        tree = compile(padded, filename, "exec", ast.PyCF_ONLY_AST | self.flags, dont_inherit=True)
+        tree = compile(padded, filename, "exec", _ast.PyCF_ONLY_AST | self.flags, dont_inherit=True)
         last = None
-        if show and tree.body and isinstance(tree.body[-1], ast.Expr) and not ends_with_semicolon(source):
-            last = ast.Expression(tree.body.pop().value)
+        if show and tree.body and isinstance(tree.body[-1], _ast.Expr) and not ends_with_semicolon(source):
+            last = _ast.Expression(tree.body.pop().value)
         self._execute(compile(tree, filename, "exec", self.flags, dont_inherit=True))
         if last is not None:
             self.screen.result(self._execute(compile(last, filename, "eval", self.flags, dont_inherit=True)))
@@ -728,6 +728,8 @@ def ends_with_semicolon(source):
 
 def describe(error):
     """The exception as a notebook keeps it, with the user's frames only."""
+    import traceback  # late, like pickle: most cells need neither, and all would wait for them
+
     told = traceback.TracebackException(type(error), error, error.__traceback__)
     keep_users_frames(told, set())
     try:
@@ -878,7 +880,7 @@ class Returns:
         if self.parquet and is_plain_table(value):
             yield "parquet", "", lambda file: value.to_parquet(file, engine="pyarrow")
             return
-        yield "pickle", "", lambda file: ByReference(file, self.known).dump(value)
+        yield "pickle", "", lambda file: by_reference(file, self.known).dump(value)
         if self.python[:2] == sys.version_info[:2]:
             try:
                 import cloudpickle
@@ -887,21 +889,21 @@ class Returns:
             yield "pickle", "%d.%d" % self.python[:2], lambda file: by_value(cloudpickle, file).dump(value)
 
 
-class ByReference(pickle.Pickler):
-    """Refuses names of ``__main__`` that only this job has: the cell's own classes, which the kernel never saw."""
+def by_reference(file, known):
+    """A pickler that refuses names of ``__main__`` that only this job has: the kernel never saw the cell's classes."""
+    import pickle
 
-    def __init__(self, file, known):
-        pickle.Pickler.__init__(self, file, 4)
-        self.known = known
+    class ByReference(pickle.Pickler):
+        def reducer_override(self, obj):  # called since Python 3.8
+            if isinstance(obj, (types.FunctionType, type)):
+                module, name = getattr(obj, "__module__", None), obj.__qualname__
+                if module == "__main__" and name.partition(".")[0] not in known:
+                    raise NoName("%s is defined in this cell only; define it in a cell that runs in your kernel" % name)
+                if "<" in name:
+                    raise NoName("%s has no name that your kernel could look up; return data instead" % name)
+            return NotImplemented
 
-    def reducer_override(self, obj):  # called since Python 3.8
-        if isinstance(obj, (types.FunctionType, type)):
-            module, name = getattr(obj, "__module__", None), obj.__qualname__
-            if module == "__main__" and name.partition(".")[0] not in self.known:
-                raise NoName("%s is defined in this cell only; define it in a cell that runs in your kernel" % name)
-            if "<" in name:
-                raise NoName("%s has no name that your kernel could look up; return data instead" % name)
-        return NotImplemented
+    return ByReference(file, 4)
 
 
 def by_value(cloudpickle, file):
@@ -1228,6 +1230,8 @@ def decode(codec, data):
         import pandas
 
         return pandas.read_parquet(io.BytesIO(data), engine="pyarrow")
+    import pickle
+
     return pickle.loads(data)
 
 
