@@ -117,7 +117,7 @@ async def test_a_full_disk_at_the_site_is_said_and_nothing_is_submitted(bench):
     service = await bench.start()
     link = service.links["here"]
     await service.sites()
-    workdir = Path(await link.transport.expand(link.site.workdir))
+    workdir = Path(link.site.workdir)
     workdir.mkdir(parents=True, exist_ok=True)
     (workdir / "attempts").write_text("in the way")
     task = await bench.submit(service, "pass")

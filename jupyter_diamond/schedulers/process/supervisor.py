@@ -46,8 +46,7 @@ def run(
 
 
 def _leave_everything(life: int) -> None:
-    """Leave the terminal, the process group and every open file of whoever forked us."""
-    os.setsid()
+    """Leave the folder and every open file of whoever forked us; its session we left at the fork."""
     machine.gpus.cache_clear()  # a chain of supervisors may live for weeks
     os.chdir("/")
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -111,8 +111,15 @@ def _start(queue: Queue, job: Job, ticket: Ticket, gpus: tuple[int, ...]) -> Non
     life = os.open(job.path / "life", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(life, fcntl.LOCK_EX)
     os.write(life, json.dumps(gpus).encode())
+    gone, tell = os.pipe()
     if os.fork() == 0:
+        # whoever asked may be killed with its whole group the moment it has its answer (a lost connection, a deadline)
+        os.setsid()
+        os.write(tell, b"!")
         supervisor.run(queue, job, ticket, gpus, life, afterwards=next_turn)
+    os.close(tell)
+    os.read(gone, 1)
+    os.close(gone)
     os.close(life)
 
 
