@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_diamond.model.task import Captured, Language
+from jupyter_diamond.model.views import Limits
 
 from .closure import Closure, close_match
 from .history import CellHistory
 from .names import Names, analyse
 from .spec import Spec
 from .text import CellText, bash_text, python_text
-from .values import Limits
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,11 @@ class Capture:
     warnings: tuple[str, ...] = ()
     values: Mapping[str, bytes] = field(default_factory=dict)
     modules: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The modules that must be installed at the site."""
+        return self.spec.requires
 
 
 def capture(

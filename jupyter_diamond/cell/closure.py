@@ -12,6 +12,7 @@ from typing import Any
 
 from jupyter_diamond.errors import CaptureRefused
 from jupyter_diamond.model.task import Captured
+from jupyter_diamond.model.views import Limits
 
 from .history import CellHistory
 from .imports import module_binding, object_binding
@@ -22,7 +23,7 @@ from .order import Needs, in_order
 from .sizes import bytes_text, shape_text
 from .sources import Definition, find_definition, is_born_here
 from .spec import PackedValue, Statement
-from .values import Limits, Values, made_by_older_class
+from .values import Values, made_by_older_class
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -76,7 +77,12 @@ class Closure:
         elif name not in self._seen:
             self._seen[name] = bound
             self._needs[name] = Needs()
-            self._find_a_way(name, self.namespace[name])
+            try:
+                self._find_a_way(name, self.namespace[name])
+            except Exception as error:  # noqa: BLE001 - a look at the user's object runs its code: anything can come out
+                self._refuse(
+                    name, f"`{name}` cannot be looked at: {type(error).__name__}: {error}. Make it in the cell."
+                )
         elif not self._seen[name] <= bound:  # reached again, earlier in the cell
             self._seen[name] &= bound
             self._follow(name)
@@ -98,7 +104,8 @@ class Closure:
         definition = find_definition(name, value, self.history, self.namespace)
         if definition is None:
             return self._as_alias(name, value)
-        if len(getattr(value, "registry", ())) > 1 and hasattr(value, "dispatch"):
+        registry = getattr(value, "registry", None)
+        if isinstance(registry, types.MappingProxyType) and len(registry) > 1:
             self._refuse(
                 name,
                 f"`{name}` is a functools.singledispatch function, and what was registered with it would not travel. "

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+_NOT_BOUND = (types.ModuleType, type(None), type)
+
 
 @dataclass(frozen=True)
 class ImportBinding:
@@ -42,6 +44,9 @@ def module_binding(name: str, module: types.ModuleType, chains: Iterable[str]) -
 def object_binding(name: str, obj: Any) -> ImportBinding | None:
     """``from m import n as name`` for what lives in an importable module, by the shortest public path."""
     module, qualname = getattr(obj, "__module__", None), getattr(obj, "__qualname__", getattr(obj, "__name__", None))
+    if isinstance(obj, types.BuiltinMethodType | types.MethodType) and not isinstance(obj.__self__, _NOT_BOUND):
+        # numpy.random.rand is a method of the one generator that numpy.random.seed sets
+        module, qualname = type(obj.__self__).__module__, obj.__name__
     if not isinstance(module, str) or not isinstance(qualname, str) or "." in qualname or module == "__main__":
         return None
     if not isinstance(obj, type) and not callable(obj):

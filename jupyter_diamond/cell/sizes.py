@@ -8,6 +8,8 @@ from typing import Any
 
 MOST_PARTS = 5000
 """How many parts of a container are looked at; the encoder's own limit catches the rest."""
+_CONTAINERS = {list, tuple, set, frozenset}
+_SCALARS = {int, float, bool, complex, type(None)}  # passed over: lists of numbers are long and of no concern
 
 
 def bytes_text(count: int) -> str:
@@ -35,9 +37,9 @@ def parts_of(value: Any, *, into: Callable[[Any], bool]) -> Iterator[Any]:
         yield part
         kind = type(part)
         if kind is dict:
-            todo.extend(islice(part.values(), MOST_PARTS))
-        elif kind in {list, tuple, set, frozenset}:
-            todo.extend(islice(part, MOST_PARTS))
+            todo += [each for each in islice(part.values(), MOST_PARTS) if type(each) not in _SCALARS]
+        elif kind in _CONTAINERS:
+            todo += [each for each in islice(part, MOST_PARTS) if type(each) not in _SCALARS]
         elif isinstance(getattr(part, "__dict__", None), dict) and into(part):
             todo.extend(islice(vars(part).values(), MOST_PARTS))
 

@@ -45,11 +45,9 @@ def _compiled_from(module: types.ModuleType) -> tuple[int, int] | None:
 
 def _functions_match(module: types.ModuleType, path: Path) -> bool:
     """Whether the functions in memory are those of the file: another process may have renewed the .pyc."""
-    try:
-        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
+    on_disk = _functions_on_disk(path, path.stat().st_mtime_ns)
+    if on_disk is None:
         return False
-    on_disk = {const.co_name: const for const in code.co_consts if isinstance(const, types.CodeType)}
     for name, value in vars(module).items():
         function = plain_function(value)
         if function is None or function.__module__ != module.__name__ or function.__code__.co_name != name:
@@ -57,3 +55,12 @@ def _functions_match(module: types.ModuleType, path: Path) -> bool:
         if name in on_disk and not same_code(function.__code__, on_disk[name]):
             return False
     return True
+
+
+@functools.lru_cache(maxsize=256)
+def _functions_on_disk(path: Path, _mtime_ns: int) -> dict[str, types.CodeType] | None:
+    try:
+        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+    return {const.co_name: const for const in code.co_consts if isinstance(const, types.CodeType)}

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from jupyter_diamond.errors import CaptureRefused
+from jupyter_diamond.model.views import Limits
 
 from .codecs import Encoded, TooLarge, encode
 from .sizes import bytes_text, least_bytes, own_bytes, parts_of
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What may travel, in bytes: a single value, and all together (``DiamondLimits`` in the settings)."""
-
-    value_bytes: int = 32 << 20
-    bundle_bytes: int = 256 << 20
 
 
 class Values:

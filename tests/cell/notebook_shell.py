@@ -19,7 +19,11 @@ from traitlets.config import Config
 from jupyter_diamond.cell.capture import Capture, capture
 from jupyter_diamond.cell.history import IPythonHistory
 from jupyter_diamond.cell.pack import Bundle, pack
-from jupyter_diamond.cell.values import Limits
+from jupyter_diamond.model.views import Limits
+
+
+def make_limits(value_bytes: int = 32 << 20, bundle_bytes: int = 256 << 20) -> Limits:
+    return Limits(value_bytes=value_bytes, bundle_bytes=bundle_bytes, inline_result_bytes=0)
 
 
 class Notebook:
@@ -41,7 +45,7 @@ class Notebook:
             name=name,
             folder=self.folder,
             history=IPythonHistory(self.shell),
-            limits=limits or Limits(),
+            limits=limits or make_limits(),
             **more,
         )
 

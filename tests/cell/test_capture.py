@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_diamond.cell.pack import pack
-from jupyter_diamond.cell.values import Limits
+
+from .notebook_shell import make_limits
 
 
 def ways(taken) -> dict[str, str]:
@@ -33,6 +34,8 @@ def ways(taken) -> dict[str, str]:
         ("sum = 7\nlist_ = list", "[sum, list_('ab')]", [7, ["a", "b"]]),
         ("from operator import itemgetter\nfirst = itemgetter(0)\nupper = 'x'.upper", "[first('ab'), upper()]", ["a", "X"]),
         ("import logging\nlog = logging.getLogger('mine')", "log.name", "mine"),
+        ("import numpy as np\nfrom numpy.random import rand\nfrom numpy import sin, float64", "(np.random.seed(0), round(float(rand()), 4), float(sin(float64(0))))[1:]", [0.5488, 0.0]),
+        ("import random as r\nfrom random import random", "(r.seed(1), round(random(), 4))[1]", 0.1344),
         ("größe = 3", "größe", 3),
     ],
 )  # fmt: skip
@@ -168,6 +171,13 @@ def test_a_magic_that_is_left_out_is_told(notebook):
     assert taken.warnings == ("%matplotlib on line 1 has no effect at a site and is left out.",)
 
 
+def test_an_object_whose_own_code_fails_is_refused_by_name(notebook):
+    notebook.run("class Proxy:\n    __dict__ = property(lambda self: 1 / 0)\np = Proxy()")
+    (refusal,) = notebook.capture("p").refusals
+    assert refusal.startswith("`p` ")
+    assert "ZeroDivisionError: division by zero" in refusal
+
+
 # --- bash ---------------------------------------------------------------------------------------------------------
 
 
@@ -228,7 +238,7 @@ def test_all_kinds_of_large_values_are_refused(notebook, make):
 
 def test_the_sum_of_all_values_has_a_limit_too(notebook):
     notebook.run("a = bytes(3000); b = bytes(3000); c = bytes(3000)")
-    taken = notebook.capture("a, b, c", limits=Limits(value_bytes=5000, bundle_bytes=8000))
+    taken = notebook.capture("a, b, c", limits=make_limits(value_bytes=5000, bundle_bytes=8000))
     (refusal,) = taken.refusals
     assert refusal == (
         "`c` is 3.0 kB and would travel by value, but with what travels already that is more than 8.0 kB. "
@@ -259,9 +269,9 @@ def test_source_is_found_in_a_real_kernel(tmp_path):
             "from pathlib import Path\n"
             "from jupyter_diamond.cell.capture import capture\n"
             "from jupyter_diamond.cell.history import IPythonHistory\n"
-            "from jupyter_diamond.cell.values import Limits\n"
+            "from jupyter_diamond.model.views import Limits\n"
             "taken = capture('f(P(1)); lam()', get_ipython().user_ns, name='t', folder=Path.cwd(),\n"
-            "                history=IPythonHistory(get_ipython()), limits=Limits())\n"
+            "                history=IPythonHistory(get_ipython()), limits=Limits(value_bytes=9999, bundle_bytes=9999, inline_result_bytes=0))\n"
             "print(sorted((c.name, c.travels, c.detail) for c in taken.captured), taken.refusals)"
         )
         text = "".join(message["content"].get("text", "") for message in outputs if message["msg_type"] == "stream")

@@ -6,7 +6,8 @@ import pytest
 
 from jupyter_diamond.cell.local_modules import LocalModules
 from jupyter_diamond.cell.pack import pack
-from jupyter_diamond.cell.values import Limits
+
+from .notebook_shell import make_limits
 
 
 @pytest.fixture
@@ -131,7 +132,7 @@ def test_compiled_and_unreadable_modules_are_refused(notebook, beside):
 
 def test_modules_count_towards_the_bundle(notebook, beside):
     beside({"mylib.py": "x = 1\n" + "#" * 9000})
-    taken = notebook.capture("import mylib", limits=Limits(bundle_bytes=5000))
+    taken = notebook.capture("import mylib", limits=make_limits(bundle_bytes=5000))
     assert taken.refusals == (
         (
             "All that the cell needs takes 9.0 kB, more than the 5.0 kB that may travel. Save large values to files and "

@@ -1,9 +1,13 @@
-"""Name analysis: by hand where the answer is ours, against Python's own symbol table where Python has one."""
+"""Name analysis: by hand where the answer is ours, against Python's own compiler where Python has one."""
 
 import ast
 import builtins
+import dis
+import inspect
 import random
+import re
 import symtable
+import sys
 import textwrap
 
 import pytest
@@ -214,7 +218,7 @@ class Program:
         return [f"with {self.expression(1)} as {self.name()}:", *self.block(depth - 1, "other", "  ")]
 
 
-def all_reads(code: str) -> set[str]:
+def all_reads(code: str, *, augmented: bool = True) -> set[str]:
     """What the analysis sees as a read of a module-level name, whether bound by then or not."""
     seen: set[str] = set()
     from jupyter_diamond.cell import names as module
@@ -226,6 +230,9 @@ def all_reads(code: str) -> set[str]:
             super().read(name, chain)
 
         def visit_AugAssign(self, node):  # noqa: N802 - symtable does not count ``x += 1`` as a read
+            if augmented:
+                super().visit_AugAssign(node)
+                return
             self.visit(node.value)
             self.visit(node.target)
 
@@ -234,6 +241,30 @@ def all_reads(code: str) -> set[str]:
     flow.block(tree)
     flow.finish()
     return seen
+
+
+def reads_in_bytecode(code: str) -> tuple[set[str], set[str]]:
+    """(Names that the compiled code surely looks up outside, names that it may look up there).
+
+    A class body looks names up that it has bound itself with the same instruction: those are only "may".
+    """
+    surely: set[str] = set()
+    maybe: set[str] = set()
+    todo = [(compile(code, "x", "exec"), False)]
+    while todo:
+        block, is_class = todo.pop()
+        loads = list(dis.get_instructions(block))
+        own = {i.argval for i in loads if i.opname in {"STORE_NAME", "DELETE_NAME"}} if is_class else set()
+        builders = [n for n, i in enumerate(loads) if i.opname == "LOAD_BUILD_CLASS"]
+        classes = {next(i.argval for i in loads[n:] if inspect.iscode(i.argval)) for n in builders}
+        for i in loads:
+            if inspect.iscode(i.argval):
+                todo.append((i.argval, i.argval in classes))
+            elif i.opname in {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_CLASSDEREF"}:
+                maybe.add(i.argval)
+                if not (is_class and (i.argval in own or i.opname == "LOAD_CLASSDEREF")):
+                    surely.add(i.argval)
+    return surely, maybe
 
 
 def programs():
@@ -249,13 +280,26 @@ def programs():
     assert made > 1000
 
 
-def test_agrees_with_pythons_symbol_table_on_generated_programs():
+def test_agrees_with_pythons_bytecode_on_generated_programs():
     for seed, code in programs():
-        ours, pythons = all_reads(code), globals_read(code)
-        # a class body that binds a name and reads it too: symtable calls it local, Python looks outside when it is unbound
+        ours, (surely, maybe) = all_reads(code), reads_in_bytecode(code)
+        implicit = {"__name__"}  # every class body reads it
+        assert surely - implicit <= ours, f"seed {seed}: missed {surely - ours} in\n{code}"
+        # CPython 3.12.1 fails here on one program: it miscompiles two comprehensions in a function (3.11 and 3.13 do not)
+        assert ours <= maybe, f"seed {seed}: invented {ours - maybe} in\n{code}"
+
+
+def test_agrees_with_pythons_symbol_table_on_generated_programs():
+    compared = 0
+    for seed, code in programs():
+        if sys.version_info >= (3, 12) and re.search(r"[\[{].* for ", code):
+            continue  # PEP 709: the variables of comprehensions are listed with those of the scope around
+        compared += 1
+        ours, pythons = all_reads(code, augmented=False), globals_read(code)
         assert pythons <= ours, f"seed {seed}: missed {pythons - ours} in\n{code}"
-        extra = ours - pythons
-        assert not extra or "class " in code, f"seed {seed}: invented {extra} in\n{code}"
+        # a class body that binds a name and reads it: symtable calls it local, Python looks outside while it is unbound
+        assert ours == pythons or "class " in code, f"seed {seed}: invented {ours - pythons} in\n{code}"
+    assert compared > 300
 
 
 def test_needed_names_are_those_whose_absence_raises_name_error():

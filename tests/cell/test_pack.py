@@ -9,9 +9,8 @@ from jupyter_diamond.cell.capture import Capture, capture
 from jupyter_diamond.cell.history import TextHistory
 from jupyter_diamond.cell.pack import pack
 from jupyter_diamond.cell.spec import Spec
-from jupyter_diamond.cell.values import Limits
 
-from .notebook_shell import notebook_in
+from .notebook_shell import make_limits, notebook_in
 
 CELLS = [
     "import numpy as np\nx = np.arange(5)\nrows = {'a': [1, 'b']}",
@@ -73,5 +72,7 @@ def test_works_outside_a_notebook_with_a_given_history(tmp_path):
     text = "def f():\n    return 1\n"
     space = {"__name__": "__main__"}
     exec(compile(text, "cell-1", "exec"), space)
-    taken = capture("f()", space, name="t", folder=tmp_path, history=TextHistory([("cell-1", text)]), limits=Limits())
+    taken = capture(
+        "f()", space, name="t", folder=tmp_path, history=TextHistory([("cell-1", text)]), limits=make_limits()
+    )
     assert [(each.name, each.travels) for each in taken.captured] == [("f", "source")]
