@@ -19,7 +19,7 @@ from jupyter_diamond.model.views import ResultView
 
 from .binding import ExpectedNames
 from .card import Card
-from .card_view import CardView, card_view
+from .card_view import CardView, KernelSide, card_view
 from .client import DiamondClient
 from .vocabulary import byte_size
 
@@ -187,15 +187,13 @@ class Following:
         """What a card shows now."""
         with self._lock:
             expected = self._expected
-            return card_view(
-                self.task,
-                now=datetime.now(timezone.utc),
-                decision=self.decision,
+            here = KernelSide(
                 result_here=self.result is not None,
                 outage=self.outage or self._trouble,
                 bound=expected.bound if expected else (),
                 note=self._note(),
             )
+            return card_view(self.task, now=datetime.now(timezone.utc), decision=self.decision, here=here)
 
     def redraw(self) -> None:
         """Show the newest word on every card; fold them once the result is here or the task has ended."""
