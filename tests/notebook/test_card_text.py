@@ -1,3 +1,5 @@
+"""What a card says in every state, as text and as HTML."""
+
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone

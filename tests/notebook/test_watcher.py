@@ -1,3 +1,5 @@
+"""Values, outages and ends as a kernel follows them, against a real HTTP server."""
+
 from __future__ import annotations
 
 import json
