@@ -161,6 +161,27 @@ def test_a_large_value_is_fetched_after_the_receipt(session, rest):
     until(lambda: session.shell.user_ns.get("model") == list(range(100)))
 
 
+def test_two_threads_that_meet_the_end_together_agree_on_it(session, rest):
+    """The kernel's own thread (a new handle) and the watcher hear of it at the same moment."""
+    for n in range(20):
+        name = f"fit{n}"
+        submitted = session.client.submit(request(name, f"{n:032d}", outputs=("model",)), b"tar")
+        rest.pool.start(name)
+        handles: list[TaskHandle] = []
+        threads = [
+            threading.Thread(target=lambda t=submitted.task, h=handles: h.append(TaskHandle(session, t)))
+            for _ in range(3)
+        ]
+        threads.append(threading.Thread(target=rest.pool.finish, args=(name, {"model": n})))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [handle.result(timeout=5) for handle in handles] == [n] * 3
+        assert all(handle.wait(5) for handle in handles)
+        assert "succeeded" in repr(handles[0])
+
+
 def test_a_time_out_says_that_the_task_goes_on(session):
     fit = submit(session)
     with pytest.raises(TimeoutError, match="it goes on"):
