@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypedDict
 
@@ -46,7 +47,6 @@ class CardView(TypedDict):
     task_id: str
     name: str
     state: str
-    mark: str
     glyph: str
     tone: str
     word: str
@@ -75,49 +75,54 @@ class CardView(TypedDict):
     now: float
 
 
+@dataclass(frozen=True)
+class KernelSide:
+    """What only this kernel knows about a task.
+
+    ``outage`` says that our server does not answer, ``bound`` names what is in the kernel, ``note`` adds a sentence.
+    """
+
+    result_here: bool = False
+    outage: str = ""
+    bound: tuple[str, ...] = ()
+    note: str = ""
+
+
 def card_view(
-    task: Task,
-    *,
-    now: datetime,
-    decision: Decision | None = None,
-    result_here: bool = False,
-    outage: str = "",
-    bound: tuple[str, ...] = (),
-    note: str = "",
+    task: Task, *, now: datetime, decision: Decision | None = None, here: KernelSide | None = None
 ) -> CardView:
-    """The view of a task. ``outage`` says that our server does not answer; ``bound`` names what is in the kernel."""
+    """The view of a task."""
+    here = here or KernelSide()
     attempt = task.attempt
     ended = task.state.terminal
-    # The result may overtake the scheduler's word: nothing runs any more, but how it ended is not known yet.
-    state = State.COMPLETING if result_here and not ended else task.state
-    look = LOOK[state]
-    running = task.phase is Phase.RUNNING and attempt is not None and attempt.started_at is not None
+    # A result may overtake the scheduler's word: nothing runs any more, how it ended is not known yet.
+    state = State.COMPLETING if here.result_here and not ended else task.state
+    look, ready = LOOK[state], here.result_here or _ready(task)
     return CardView(
         task_id=task.id,
         name=task.name,
         state=state.value,
-        mark=look.mark,
         glyph=GLYPH[look.mark],
         tone=look.tone,
-        word=_word(task, state, look.word, result_here=result_here or _ready(task)),
+        word=_word(task, state, look.word, result_here=ready),
         where=_where(task, attempt),
         job=f"job {attempt.native.id}" if attempt and attempt.native else "",
         size=size_text(attempt.size) if attempt else "",
-        started_at=attempt.started_at.timestamp() if running and attempt and attempt.started_at else None,
+        started_at=_started_at(task, attempt),
         elapsed_s=_elapsed(attempt) if ended else None,
         limit_s=attempt.size.walltime_s if attempt else None,
         timing=_timing(task, attempt, now),
         sentence=_sentence(task, attempt, now),
         action=task.next,
-        trouble=outage or (attempt.trouble if attempt and not ended else ""),
-        bound=", ".join(bound),
-        note=note,
+        trouble=here.outage or (attempt.trouble if attempt and not ended else ""),
+        bound=", ".join(here.bound),
+        note=here.note,
         why_here=task.why_here,
         candidates=_candidates(decision),
         captured=_captured(task),
         facts=_facts(task, attempt, now),
         ended=ended,
-        result_ready=result_here or _ready(task),
+        result_ready=ready,
         can_cancel=not ended and task.cancel_requested_by is None,
         cancelling=not ended and task.cancel_requested_by is not None,
         simulated=bool(decision and decision.choice and decision.choice.simulated),
@@ -153,6 +158,13 @@ def last_line(view: CardView) -> str:
     if view["note"]:
         return view["note"]
     return f"why here: {view['why_here']}" if view["why_here"] else view["timing"]
+
+
+def _started_at(task: Task, attempt: Attempt | None) -> float | None:
+    """When the clock that ticks on the card began; None while none ticks."""
+    if task.phase is not Phase.RUNNING or attempt is None or attempt.started_at is None:
+        return None
+    return attempt.started_at.timestamp()
 
 
 def _word(task: Task, state: State, word: str, *, result_here: bool) -> str:

@@ -22,7 +22,6 @@ from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogCh
 from .connect import ServerAddress, find_server
 
 M = TypeVar("M", bound=BaseModel)
-C = TypeVar("C", bound="DiamondClient")
 _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 
 CONNECT_S = 5.0
@@ -40,7 +39,7 @@ class DiamondClient:
         self._address: ServerAddress | None = None
         self._http: httpx.Client | None = None
 
-    def __enter__(self: C) -> C:
+    def __enter__(self) -> DiamondClient:  # noqa: PYI034 - Self needs Python 3.11
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -19,7 +19,7 @@ from jupyter_diamond.model.views import ResultView
 
 from .binding import ExpectedNames
 from .card import Card
-from .card_view import CardView, card_view
+from .card_view import CardView, KernelSide, card_view
 from .client import DiamondClient
 from .vocabulary import byte_size
 
@@ -32,6 +32,9 @@ class Following:
     def __init__(self, client: DiamondClient, task: Task, expected: ExpectedNames | None = None) -> None:
         self._client = client
         self._lock = threading.RLock()
+        self._drawing = threading.RLock()
+        self.turn = threading.RLock()
+        """Held while the task is brought up to date: one thread at a time fetches and judges its result."""
         self.task = task
         self.decision: Decision | None = None
         self.result: ResultView | None = None
@@ -187,28 +190,27 @@ class Following:
         """What a card shows now."""
         with self._lock:
             expected = self._expected
-            return card_view(
-                self.task,
-                now=datetime.now(timezone.utc),
-                decision=self.decision,
+            here = KernelSide(
                 result_here=self.result is not None,
                 outage=self.outage or self._trouble,
                 bound=expected.bound if expected else (),
                 note=self._note(),
             )
+            return card_view(self.task, now=datetime.now(timezone.utc), decision=self.decision, here=here)
 
     def redraw(self) -> None:
         """Show the newest word on every card; fold them once the result is here or the task has ended."""
-        view = self.view()
-        over = self.result is not None or self.settled.is_set()
-        outputs = self.result.outputs if self.result is not None else None
-        with self._lock:
-            cards = list(self._cards)
-        for card in cards:
-            if over:
-                card.fold(view, outputs if outputs is not None else ())
-            else:
-                card.refresh(view)
+        with self._drawing:  # else an older view could be drawn over a newer one
+            view = self.view()
+            over = self.result is not None or self.settled.is_set()
+            outputs = self.result.outputs if self.result is not None else ()
+            with self._lock:
+                cards = list(self._cards)
+            for card in cards:
+                if over:
+                    card.fold(view, outputs)
+                else:
+                    card.refresh(view)
 
     def _note(self) -> str:
         parts = []

@@ -13,6 +13,7 @@ from jupyter_diamond.cell.capture import Capture, capture
 from jupyter_diamond.cell.history import IPythonHistory
 from jupyter_diamond.cell.pack import Bundle, pack
 from jupyter_diamond.cell.preflight import preflight
+from jupyter_diamond.cell.values import Limits
 from jupyter_diamond.errors import CaptureRefused, Infeasible, InvalidRequest
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.task import KernelPython, NotebookCell, TaskRequest
@@ -39,6 +40,7 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
     """Carry out ``%%diamond_submit``. Raises a DiamondError with one sentence, having started nothing."""
     options = parse_submit(line)
     _check_name(session, options)
+    allowed = session.limits()
     taken = capture(
         cell,
         session.namespace.names,
@@ -48,13 +50,15 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
         outputs=options.outputs,
         folder=notebook_folder(),
         history=IPythonHistory(session.shell),
-        limits=session.limits(),
+        limits=Limits(value_bytes=allowed.value_bytes, bundle_bytes=allowed.bundle_bytes),
     )
     preflight(taken)
+    for warning in taken.warnings:
+        print(warning)  # noqa: T201 - said above the card
     if options.dry_run:
         decision = session.client.plan(options.envelope)
         return DryRun(options.name, taken, decision, _interpreter(session, decision, taken))
-    if taken.requires:
+    if taken.spec.requires:
         _check_modules(session, options, taken)
     bundle = pack(taken)
     request = _request(session, options, taken, cell, bundle)
@@ -98,7 +102,7 @@ def _check_modules(session: Session, options: SubmitOptions, taken: Capture) -> 
         site = decision.choice.site if decision.choice else None
         if site is None:
             raise Infeasible(decision.sentence)
-    missing = session.interpreter(site, taken.requires).missing
+    missing = session.interpreter(site, taken.spec.requires).missing
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         raise CaptureRefused(
@@ -108,7 +112,7 @@ def _check_modules(session: Session, options: SubmitOptions, taken: Capture) -> 
 
 
 def _interpreter(session: Session, decision: Decision, taken: Capture) -> Interpreter | None:
-    return session.interpreter(decision.choice.site, taken.requires) if decision.choice else None
+    return session.interpreter(decision.choice.site, taken.spec.requires) if decision.choice else None
 
 
 def _request(session: Session, options: SubmitOptions, taken: Capture, cell: str, bundle: Bundle) -> TaskRequest:

@@ -116,8 +116,9 @@ class Watcher:
                 (self._followed[task_id], types) for task_id, types in kinds.items() if task_id in self._followed
             ]
         for following, types in touched:
-            if "attempt.result_ready" in types and not following.settled.is_set():
-                self._fetch_result(following)
+            if "attempt.result_ready" in types:
+                with following.turn:
+                    self._fetch_result(following)
         for following, _ in touched:
             self._bring_up_to_date(following)
 
@@ -127,8 +128,11 @@ class Watcher:
 
     def _bring_up_to_date(self, following: Following) -> None:
         """Ask for the task's newest word, and for its result when it has one."""
-        if following.ended.is_set():
-            return
+        with following.turn:
+            if not following.ended.is_set():
+                self._ask(following)
+
+    def _ask(self, following: Following) -> None:
         try:
             task = self._client.task(following.task.id)
         except NotFound as gone:
@@ -136,7 +140,7 @@ class Watcher:
             self._end(following)
             return
         refused = None
-        if task.attempt and task.attempt.result_ready and not following.settled.is_set():
+        if task.attempt and task.attempt.result_ready:
             refused = self._fetch_result(following)
         if task.state.terminal and not following.settled.is_set():
             following.take_no_result(refused or ResultUnavailable(_no_result(task)))
@@ -154,6 +158,8 @@ class Watcher:
             self._followed.pop(following.task.id, None)
 
     def _fetch_result(self, following: Following) -> ResultUnavailable | None:
+        if following.settled.is_set():
+            return None
         try:
             following.take_result(self._client.result(following.task.id))
         except ResultUnavailable as fault:

@@ -366,6 +366,7 @@ class Pool:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # as in tornado; else every answer waits 40 ms for an acknowledgement
     base = "/user/me/jupyter_diamond/api"
 
     def log_message(self, *args: Any) -> None: ...

@@ -1,3 +1,5 @@
+"""What a card says in every state, as text and as HTML."""
+
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
@@ -10,7 +12,7 @@ from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.states import ReasonClass, State
 from jupyter_diamond.model.task import Attempt, Captured, Task
 from jupyter_diamond.notebook.card_text import html, plain, printable, tail_lines
-from jupyter_diamond.notebook.card_view import card_view
+from jupyter_diamond.notebook.card_view import KernelSide, card_view
 from jupyter_diamond.notebook.vocabulary import GLYPH, LOOK, byte_size, clock, size_text, span_of_time
 
 from .rest_server import Pool
@@ -34,7 +36,7 @@ def task(state: State, *, task: dict | None = None, **attempt) -> Task:
 
 def test_the_text_of_an_ended_card_is_its_first_and_its_last_line():
     ended = task(State.COMPLETED, started_at=NOW - timedelta(seconds=41), ended_at=NOW)
-    assert plain(card_view(ended, now=NOW, bound=("model", "scores"))) == (
+    assert plain(card_view(ended, now=NOW, here=KernelSide(bound=("model", "scores")))) == (
         "fit   ✓ succeeded on delta : gpuA100x4 · job 812345 · 2 nodes \u00d7 4 GPU · 00:41 · model, scores in the kernel\n"
         "why here: starts soonest of 5 feasible"
     )
@@ -81,7 +83,7 @@ def test_a_forecast_that_has_passed_is_not_shown():
 
 
 def test_a_result_that_overtakes_the_scheduler_is_not_called_a_success():
-    view = card_view(task(State.RUNNING, started_at=NOW), now=NOW, result_here=True)
+    view = card_view(task(State.RUNNING, started_at=NOW), now=NOW, here=KernelSide(result_here=True))
     assert view["word"] == "finishing, the result is here"
     assert view["state"] == "completing"
     assert not view["ended"]
@@ -98,7 +100,7 @@ def test_foreign_text_never_becomes_markup():
         State.FAILED, partition=EVIL, nodes=EVIL, raw_state=EVIL, folder=EVIL, evidence=(EVIL,),
         task={"cause": EVIL, "next": EVIL, "why_here": EVIL, "captured": (Captured(name=EVIL, type=EVIL, travels="value", detail=EVIL),)},
     )  # fmt: skip
-    made = html(card_view(evil, now=NOW, bound=(EVIL,), note=EVIL, outage=EVIL), log=EVIL)
+    made = html(card_view(evil, now=NOW, here=KernelSide(bound=(EVIL,), note=EVIL, outage=EVIL)), log=EVIL)
     assert "<script" not in made
     assert "\x1b" not in made
     assert "\x00" not in made

@@ -1,3 +1,5 @@
+"""The client against a real HTTP server: typed answers, own errors, restarts."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""How a kernel finds its server, and what it says when it cannot."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""What a %%diamond_submit line may say."""
+
 from __future__ import annotations
 
 import pytest

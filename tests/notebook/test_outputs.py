@@ -1,3 +1,5 @@
+"""A cell's outputs as display bundles."""
+
 from __future__ import annotations
 
 from jupyter_diamond.notebook.outputs import bundles

@@ -1,3 +1,5 @@
+"""Values, outages and ends as a kernel follows them, against a real HTTP server."""
+
 from __future__ import annotations
 
 import json
@@ -157,6 +159,27 @@ def test_a_large_value_is_fetched_after_the_receipt(session, rest):
     assert fit.result("small", timeout=5) == 1
     assert fit.result("model") == list(range(100))
     until(lambda: session.shell.user_ns.get("model") == list(range(100)))
+
+
+def test_two_threads_that_meet_the_end_together_agree_on_it(session, rest):
+    """The kernel's own thread (a new handle) and the watcher hear of it at the same moment."""
+    for n in range(20):
+        name = f"fit{n}"
+        submitted = session.client.submit(request(name, f"{n:032d}", outputs=("model",)), b"tar")
+        rest.pool.start(name)
+        handles: list[TaskHandle] = []
+        threads = [
+            threading.Thread(target=lambda t=submitted.task, h=handles: h.append(TaskHandle(session, t)))
+            for _ in range(3)
+        ]
+        threads.append(threading.Thread(target=rest.pool.finish, args=(name, {"model": n})))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [handle.result(timeout=5) for handle in handles] == [n] * 3
+        assert all(handle.wait(5) for handle in handles)
+        assert "succeeded" in repr(handles[0])
 
 
 def test_a_time_out_says_that_the_task_goes_on(session):
