@@ -51,6 +51,7 @@ class IPythonHistory:
 
     def find(self, filename: str) -> Executed | None:
         """Looks the file name up where IPython puts the text that it really compiled."""
+        linecache.checkcache(filename)  # a file that was %run may have changed; cells have no file to check
         lines = linecache.getlines(filename)
         if not lines:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,8 +38,9 @@ def is_provided(name: str, namespace: Mapping[str, Any]) -> bool:
         return False
     if name not in namespace:
         return True
-    module = getattr(namespace[name], "__module__", None)  # IPython puts its own open and display there
-    return isinstance(module, str) and module.partition(".")[0] == "IPython" and name not in _FIXED
+    value = namespace[name]  # IPython puts its own open and display there, dressed as the originals
+    home = value.__globals__.get("__name__", "") if isinstance(value, types.FunctionType) else ""
+    return str(home).partition(".")[0] == "IPython"
 
 
 def kernel_sentence(name: str, namespace: Mapping[str, Any]) -> str:

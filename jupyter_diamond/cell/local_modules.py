@@ -81,6 +81,8 @@ class LocalModules:
         if not origin or not self._is_local(Path(origin)):
             return None
         path = Path(origin)
+        if path.is_dir() and not any(path.rglob("*.py")):
+            return None  # a folder of data that happens to have a module's name
         return path.parent if path.name == "__init__.py" else path
 
     def _is_local(self, path: Path) -> bool:

@@ -72,7 +72,7 @@ def _check_bytecode(file: ResultFile) -> None:
 
 def _missing_name(file: ResultFile, error: AttributeError) -> str:
     found = re.search(r"attribute '([^']+)' on <module '([^']+)'", str(error))
-    if found and found[2] == "__main__":
+    if found and found[2].rpartition(".")[2] == "__main__":  # "pkg.__main__" in a kernel started with -m
         return (
             f"{file.name} ({file.type}) uses {found[1]} of your notebook, which this kernel does not have; "
             "run the cell that defines it, then load the result again."

@@ -36,12 +36,13 @@ def find_definition(name: str, obj: Any, history: CellHistory, namespace: Mappin
     """The definition that bound ``name`` to ``obj``; None when there is none that surely is the one."""
     if isinstance(obj, type):
         return _class_definition(name, obj, history, namespace)
-    if isinstance(obj, types.FunctionType) and obj.__name__ == "<lambda>":
-        return _lambda_definition(name, obj, history, namespace)
-    if isinstance(obj, types.FunctionType) and obj.__qualname__ == name and not hasattr(obj, "__wrapped__"):
+    found = None
+    if isinstance(obj, types.FunctionType) and obj.__qualname__ == "<lambda>":
+        found = _lambda_definition(name, obj, history, namespace)
+    elif isinstance(obj, types.FunctionType) and obj.__qualname__ == name and not hasattr(obj, "__wrapped__"):
         found = _function_definition(name, obj, history, namespace)
-        if found is not None:
-            return found
+    if found is not None:
+        return found
     return _decorated_definition(name, obj, history, namespace)
 
 
@@ -161,12 +162,12 @@ def _class_definition(name: str, cls: type, history: CellHistory, namespace: Map
         return None
     for cell, node in _class_nodes(name, cls, history):
         if class_matches(cls, node, cell, namespace):
-            return _definition(name, node, cell, _flags_of(cls))
+            return _definition(name, node, cell, _flags_of(cls, node))
     return None
 
 
 def _class_nodes(name: str, cls: type, history: CellHistory) -> Iterator[tuple[Executed, ast.ClassDef]]:
-    """Where the class may have been defined: its methods know exactly; without any, in the newest such statement."""
+    """Where the class may have been defined: its methods know it; without any, each such statement, newest first."""
     functions = [function for function in map(plain_function, vars(cls).values()) if function is not None]
     places = {f.__code__.co_filename: f.__code__.co_firstlineno for f in functions if f.__module__ == "__main__"}
     known = [(cell, line) for cell, line in ((history.find(place), line) for place, line in places.items()) if cell]
@@ -184,17 +185,21 @@ def _class_nodes(name: str, cls: type, history: CellHistory) -> Iterator[tuple[E
         for node in cell.statements if name in cell.text else ():
             if isinstance(node, ast.ClassDef) and node.name == name:
                 yield cell, node
-                return
 
 
-def _flags_of(cls: type) -> int:
-    for attribute in vars(cls).values():
-        function = plain_function(attribute)
-        if function is not None and function.__module__ == "__main__":
-            return function.__code__.co_flags
-    annotations = vars(cls).get("__annotations__") or {}
-    all_text = bool(annotations) and all(isinstance(value, str) for value in annotations.values())
-    return CO_FUTURE_ANNOTATIONS if all_text else 0
+def _flags_of(cls: type, node: ast.ClassDef) -> int:
+    """Whether the class was compiled with ``from __future__ import annotations``, which may stand in another cell."""
+    for function in map(plain_function, vars(cls).values()):
+        code = function.__code__ if function is not None else None
+        if code is not None and code.co_filename != "<string>" and node.lineno <= code.co_firstlineno:
+            return code.co_flags
+    live = vars(cls).get("__annotations__") or {}
+    for stmt in node.body:
+        if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name):
+            quoted = isinstance(stmt.annotation, ast.Constant)
+            if isinstance(live.get(stmt.target.id), str) and not quoted:
+                return CO_FUTURE_ANNOTATIONS
+    return 0
 
 
 # --- text ---------------------------------------------------------------------------------------------------------

@@ -76,8 +76,10 @@ def _never_travels(name: str, value: Any) -> str:
         if root == "numpy" and kind.__name__ == "memmap":
             return f"{verb} mapped from the file {part.filename}. Open the file in the cell instead."
         if root == "cupy" or (root == "torch" and getattr(part, "is_cuda", False) is True):
-            where = f"in GPU memory ({bytes_text(own_bytes(part) or part.nbytes)}), which only this kernel has"
-            return f"{verb} {where}. Bring it back with .{'get' if root == 'cupy' else 'cpu'}() first."
+            size = bytes_text(own_bytes(part) or int(getattr(part, "nbytes", 0)))
+            back = ".get()" if root == "cupy" else ".cpu()"
+            what = f"{verb} a {kind.__name__} in GPU memory ({size})"
+            return f"{what}, which only this kernel has. Bring it back with {back}."
         if kind in _ITERATORS:
             return f"{verb} an iterator ({kind.__name__}), which is used up as it is read. Make a list of it first."
         if isinstance(part, memoryview):

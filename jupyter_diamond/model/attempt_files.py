@@ -10,7 +10,7 @@
       submit.K.intent made before the scheduler is called for the K-th time, never overwritten
       submit.K.out    what the scheduler's submit command printed, with submit.K.err
       submit.K.rc     its exit status, written after it answered: with submit.K.out the record of the submission
-      claim           made by the job when it starts: a second job of the same token ends at once
+      claim           a link to the id of the job that made it when it started: a second job of the token ends at once
       started.json    {"at": epoch, "host": ..., "pid": ..., "native": ...}
       job.out         stdout and stderr of the job, live
       outputs.jsonl   what the cell showed, one nbformat output a line, in order

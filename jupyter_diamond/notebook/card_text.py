@@ -11,8 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from .card_view import CardView, headline, last_line
-from .vocabulary import clock
+from .card_view import CardView, facts, headline, last_line
 
 LOG_LINES = 200
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
@@ -53,14 +52,7 @@ def html(view: CardView, log: str = "") -> str:
 
 
 def _head(view: CardView) -> str:
-    parts = [view["job"], view["size"]]
-    if view["elapsed_s"] is not None:
-        parts.append(clock(view["elapsed_s"]))
-    if view["bound"]:
-        parts.append(f"{view['bound']} in the kernel")
-    if view["simulated"]:
-        parts.append("simulated")
-    rest = "".join(f' <span class="jd-fact">· {_e(part)}</span>' for part in parts if part)
+    rest = "".join(f' <span class="jd-fact">· {_e(part)}</span>' for part in facts(view))
     return (
         f'<b class="jd-name">{_e(view["name"])}</b>&ensp;<span class="jd-state"><span class="jd-mark">'
         f"{_e(view['glyph'])}</span> {_e(view['word'])}</span>"
@@ -88,7 +80,7 @@ def _body(view: CardView, log: str) -> str:
         parts.append(f'<div class="jd-why">why here: {_e(view["why_here"])}</div>')
     if len(view["candidates"]) > 1:
         rows = [
-            [("▸ " if c["chosen"] else "") + c["place"], c["size"], c["answer"], c["reason"]]
+            [("▸ " if c["chosen"] else "") + c["place"], c["size"], c["starts"], c["reason"]]
             for c in view["candidates"]
         ]
         parts.append(_table("jd-candidates", ("place", "size", "starts", "reason"), rows))

@@ -25,7 +25,7 @@ class CandidateRow(TypedDict):
 
     place: str
     size: str
-    answer: str
+    starts: str
     reason: str
     chosen: bool
 
@@ -71,6 +71,7 @@ class CardView(TypedDict):
     can_cancel: bool
     cancelling: bool
     simulated: bool
+    as_of: str
     now: float
 
 
@@ -120,20 +121,27 @@ def card_view(
         can_cancel=not ended and task.cancel_requested_by is None,
         cancelling=not ended and task.cancel_requested_by is not None,
         simulated=bool(decision and decision.choice and decision.choice.simulated),
+        as_of=wall_clock(now, now),
         now=now.timestamp(),
     )
 
 
 def headline(view: CardView) -> str:
     """The first line as text: ``fit   ✓ succeeded on delta : cpu · job 812 · 4 CPU · 00:41``."""
-    parts = [f"{view['word']}{view['where']}", view["job"], view["size"]]
-    if view["elapsed_s"] is not None:
-        parts.append(clock(view["elapsed_s"]))
-    if view["bound"]:
-        parts.append(f"{view['bound']} in the kernel")
-    if view["simulated"]:
-        parts.append("simulated")
-    return f"{view['name']}   {view['glyph']} " + " · ".join(part for part in parts if part)
+    return f"{view['name']}   {view['glyph']} " + " · ".join((f"{view['word']}{view['where']}", *facts(view)))
+
+
+def facts(view: CardView) -> list[str]:
+    """What follows the state in a card that does not move; a state that may change carries its time."""
+    found = (
+        view["job"],
+        view["size"],
+        "" if view["elapsed_s"] is None else clock(view["elapsed_s"]),
+        f"{view['bound']} in the kernel" if view["bound"] else "",
+        "simulated" if view["simulated"] else "",
+        "" if view["ended"] else f"as of {view['as_of']}",
+    )
+    return [fact for fact in found if fact]
 
 
 def last_line(view: CardView) -> str:
@@ -183,6 +191,8 @@ def _timing(task: Task, attempt: Attempt | None, now: datetime) -> str:
         reason = f" ({attempt.reason})" if said and attempt.reason else ""
         parts = (_forecast(attempt, now), said + reason, f"since {wall_clock(attempt.state_since, now)}")
         return " · ".join(part for part in parts if part)
+    if task.phase is Phase.UNKNOWN:
+        return ""  # the sentence says since when
     if task.state.terminal:
         return f"submitted {wall_clock(task.created_at, now)}, never started"
     return f"since {wall_clock(attempt.state_since, now)}"
@@ -228,17 +238,17 @@ def _candidate(candidate: Candidate, *, chosen: bool) -> CandidateRow:
     against = [v.sentence for v in candidate.verdicts if v.answer == "fail"]
     against = against or [v.sentence for v in candidate.verdicts if v.answer == "unknown"]
     if not candidate.feasible:
-        answer = "not here" if any(v.answer == "fail" for v in candidate.verdicts) else "not known"
+        starts = "not here" if any(v.answer == "fail" for v in candidate.verdicts) else "not known"
     elif candidate.starts_now:
-        answer = "now"
+        starts = "now"
     elif candidate.queue_ahead is not None:
-        answer = f"after {candidate.queue_ahead} others"
+        starts = f"after {candidate.queue_ahead} others"
     else:
-        answer = "later"
+        starts = "later"
     return CandidateRow(
         place=place_text(candidate.site, candidate.partition),
         size=_size(candidate.size),
-        answer=answer,
+        starts=starts,
         reason=against[0] if against else "",
         chosen=chosen,
     )

@@ -22,6 +22,7 @@ from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogCh
 from .connect import ServerAddress, find_server
 
 M = TypeVar("M", bound=BaseModel)
+C = TypeVar("C", bound="DiamondClient")
 _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 
 CONNECT_S = 5.0
@@ -38,6 +39,12 @@ class DiamondClient:
         self._lock = threading.Lock()
         self._address: ServerAddress | None = None
         self._http: httpx.Client | None = None
+
+    def __enter__(self: C) -> C:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -179,6 +186,7 @@ class DiamondClient:
                 self._http = httpx.Client(
                     headers={"Authorization": f"token {self._address.token}"} if self._address.token else {},
                     trust_env=not self._address.loopback,
+                    verify=self._address.url.startswith("https:"),  # certificates take 0.1 s to load: only where used
                     limits=httpx.Limits(max_connections=16, max_keepalive_connections=8, keepalive_expiry=60),
                 )
             return self._http, self._address

@@ -58,7 +58,7 @@ class Following:
             if task.version < self.task.version:
                 return
             self.task = task
-            self._trouble = ""
+            self.outage = self._trouble = ""  # the server has just answered
         self.redraw()
 
     def take_result(self, view: ResultView) -> None:
@@ -67,6 +67,7 @@ class Following:
             if self.result is not None and self.result.attempt >= view.attempt:
                 return
             self.result = view
+            self.outage = ""
             if view.manifest.outcome == "FAILED":
                 self._fault = remote_error(view.manifest)
             inline = {_path(name): content for name, content in view.inline.items()}

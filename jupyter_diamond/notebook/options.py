@@ -55,8 +55,9 @@ class OptionParser(argparse.ArgumentParser):
         option = word.partition("=")[0]
         if not option.startswith("-"):
             return f"{self.prog}: {word!r} is one word too many; lists are written with commas: --in x,y."
-        close = difflib.get_close_matches(option, self.options(), n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(self.options())}."
+        known = [text.removeprefix("--") for text in self.options()]
+        close = difflib.get_close_matches(option.lstrip("-"), known, n=1, cutoff=0.5)
+        hint = f"did you mean --{close[0]}?" if close else f"it takes {', '.join(self.options())}."
         return f"{self.prog} has no option {option}; {hint}"
 
 

@@ -15,7 +15,7 @@ SLOTS = 8
 """Places below a card. More outputs than that share the last one."""
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
-_ERROR = "application/vnd.jupyter.error"
+_ERROR_STYLE = "margin: 0; padding: 4px 8px; background: var(--jp-rendermime-error-background, #fdd)"
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 
 
@@ -54,8 +54,8 @@ def _bundle(output: dict[str, Any]) -> Bundle:
         traceback = [_text(line) for line in output.get("traceback") or ()]
         if not traceback:
             traceback = [f"{output.get('ename', '')}: {output.get('evalue', '')}"]
-        error = {"ename": str(output.get("ename", "")), "evalue": str(output.get("evalue", "")), "traceback": traceback}
-        return Bundle({_ERROR: error, "text/plain": printable("\n".join(traceback))}, {})
+        text = printable("\n".join(traceback))
+        return Bundle({"text/html": f'<pre style="{_ERROR_STYLE}">{escape(text)}</pre>', "text/plain": text}, {})
     data = {mime: value for mime, value in dict(output.get("data") or {}).items() if mime != _WIDGET}
     return Bundle(data, dict(output.get("metadata") or {}))
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.model.task import Captured, TaskSummary
 
 from .vocabulary import LOOK, byte_size, clock, place_text, span_of_time, wall_clock
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def tasks_table(tasks: Iterable[TaskSummary], now: datetime) -> pd.DataFrame:
@@ -117,7 +118,9 @@ def captured_table(captured: Iterable[Captured]) -> pd.DataFrame:
 
 
 def _frame(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=pd.Index(columns))
+    import pandas as pd  # takes a second: not when the extension is loaded
+
+    frame: pd.DataFrame = pd.DataFrame(rows, columns=pd.Index(columns))
     if rows:
         frame.index = pd.Index(frame.pop(columns[0]), name=columns[0])
     return frame

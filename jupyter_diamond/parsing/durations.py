@@ -19,9 +19,9 @@ _UNKNOWN_WORDS = frozenset(
     {"", "partition_limit", "not_set", "n/a", "none", "unknown", "invalid", "(null)", "none assigned"}
 )
 
-_WITH_DAYS = re.compile(r"(\d{1,6})-(\d{1,3})(?::(\d{1,3}))?(?::(\d{1,3}))?")
-_CLOCK = re.compile(r"(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,3}))?(?:\.\d+)?")
-_FRIENDLY = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", re.IGNORECASE)
+_WITH_DAYS = re.compile(r"([0-9]{1,6})-([0-9]{1,3})(?::([0-9]{1,3}))?(?::([0-9]{1,3}))?")
+_CLOCK = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}))?(?::([0-9]{1,3}))?(?:\.[0-9]+)?")
+_FRIENDLY = re.compile(r"(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?", re.IGNORECASE)
 
 EXAMPLES = "30=30 minutes, 4:00=4 minutes, 1:00:00=1 hour, 2-12=2 days 12 hours, 2-12:30, 2-00:00:00=2 days"
 FRIENDLY_EXAMPLES = "10m, 2h30m, 1d, 90s or 1:00:00"
@@ -86,7 +86,7 @@ def parse_friendly(text: str) -> int:
             limit = None
         if isinstance(limit, int):
             return _positive(word, limit)
-    if re.fullmatch(r"\d+:\d+", word):
+    if re.fullmatch(r"[0-9]+:[0-9]+", word):
         raise InvalidRequest(f"{word!r} can be minutes or hours. Write it as 1:00:00 (hours:minutes:seconds) or 2h30m.")
     raise InvalidRequest(f"{text!r} is not a time. Write for example {FRIENDLY_EXAMPLES}.")
 

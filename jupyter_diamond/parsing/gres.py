@@ -8,7 +8,7 @@ from jupyter_diamond.errors import ParseError
 
 _NOTHING = frozenset({"", "(null)", "n/a", "none"})
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
-_COUNT = re.compile(r"(\d{1,15})([KMGTP]?)")
+_COUNT = re.compile(r"([0-9]{1,15})([KMGTP]?)")
 _SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 
 UNTYPED = ""

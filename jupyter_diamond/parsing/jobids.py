@@ -8,11 +8,11 @@ from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.jobs import NativeJob
 
-_PARSABLE = re.compile(r"(\d{1,12})(?:;([\w.-]+))?")
-_SUBMITTED = re.compile(r"Submitted batch job (\d{1,12})(?: on cluster ([\w.-]+))?")
-_ID = re.compile(r"(?P<job>\d{1,12})(?:\+(?P<component>\d+)|_(?P<index>\d+)|_\[(?P<tasks>[^\]]*)\])?")
-_PBS = re.compile(r"(?P<job>\d{1,12})(?:\[(?P<index>\d*)\])?(?:\.(?P<host>[\w.-]+))?")
-_TASKS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?(?::(\d{1,6}))?")
+_PARSABLE = re.compile(r"([0-9]{1,12})(?:;([\w.-]+))?")
+_SUBMITTED = re.compile(r"Submitted batch job ([0-9]{1,12})(?: on cluster ([\w.-]+))?")
+_ID = re.compile(r"(?P<job>[0-9]{1,12})(?:\+(?P<component>[0-9]+)|_(?P<index>[0-9]+)|_\[(?P<tasks>[^\]]*)\])?")
+_PBS = re.compile(r"(?P<job>[0-9]{1,12})(?:\[(?P<index>[0-9]*)\])?(?:\.(?P<host>[\w.-]+))?")
+_TASKS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([0-9]{1,6}))?")
 
 MOST_TASKS = 4_000_001
 

@@ -11,7 +11,7 @@ from jupyter_diamond.model.snapshot import NO_LIMIT, Limit
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 _UNITS = {"": 1, "K": KIB, "M": MIB, "G": GIB, "T": TIB, "P": 1 << 50, "E": 1 << 60}
 
-_AMOUNT = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)([KMGTPE]?)(?:I?B)?([CN]?)", re.IGNORECASE)
+_AMOUNT = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMGTPE]?)(?:I?B)?([CN]?)", re.IGNORECASE)
 _UNKNOWN_WORDS = frozenset({"", "n/a", "none", "unknown", "(null)", "not_set", "invalid"})
 
 EXAMPLES = "512M, 2G, 40G or 1.5T"
@@ -40,7 +40,7 @@ def parse_friendly(text: str) -> int:
     Raises InvalidRequest for a number without a unit, a negative or zero amount, and anything else.
     """
     word = text.strip()
-    if re.fullmatch(r"\d+(\.\d+)?", word):
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", word):
         raise InvalidRequest(f"{word} what? Give the memory a unit: {word}G or {word}M.")
     if word.startswith("-"):
         raise InvalidRequest(f"Memory cannot be negative, got {word!r}. Write for example {EXAMPLES}.")

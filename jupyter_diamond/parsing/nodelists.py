@@ -9,7 +9,7 @@ from jupyter_diamond.errors import ParseError
 
 _NO_NODES = frozenset({"", "(null)", "none", "none assigned", "n/a", "unknown"})
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]*")
-_RANGE = re.compile(r"(\d{1,12})(?:-(\d{1,12}))?(?::(\d{1,6}))?")
+_RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?(?::([0-9]{1,6}))?")
 _PIECES = re.compile(r"\[([^\[\]]*)\]")
 
 MOST_NODES = 200_000

@@ -13,6 +13,7 @@ from jupyter_diamond.model.manifest import EndFile
 from jupyter_diamond.model.states import State
 
 from . import durations, memory
+from .slurm_jobs import YOU
 
 NEAR_LIMIT_S = 30
 """A SIGTERM this close to the time limit was sent because of it."""
@@ -22,8 +23,8 @@ MEMORY_MARGIN = 0.95
 
 _SIGTERM, _SIGKILL, _CANNOT_WRITE = 15, 9, 53
 _SIGNALS = {
-    1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 10: "SIGUSR1",
-    11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ",
+    1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
+    10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ",
 }  # fmt: skip
 
 _OUR_EXITS = {
@@ -63,14 +64,13 @@ def outcome_of(
     row: JobRow,
     end: EndFile | None,
     *,
-    me: str | None = None,
     cancel_requested: bool = False,
     memory_bytes: int | None = None,
 ) -> Ending:
     """The end of the attempt that ``row`` is about.
 
-    ``me`` is the user's name at the site, ``cancel_requested`` whether they asked us to cancel, ``memory_bytes`` what
-    was asked for per node. A row that has not ended gives its own state back.
+    ``cancel_requested`` is whether the user asked us to cancel, ``memory_bytes`` what was asked for per node. A row
+    that has not ended gives its own state back.
     """
     evidence = _evidence(row, end)
     if row.exit_unreadable:
@@ -87,7 +87,7 @@ def outcome_of(
     elif row.state is State.FAILED:
         state, cause, advice = _failed(row, end, memory_bytes)
     elif row.state is State.CANCELLED:
-        state, cause, advice = _cancelled(row, me=me, requested=cancel_requested)
+        state, cause, advice = _cancelled(row, requested=cancel_requested)
     else:
         state, cause, advice = _by_word(row, memory_bytes)
     if end is not None and end.outcome == "OK" and state not in (State.COMPLETED, State.UNKNOWN):
@@ -116,50 +116,41 @@ def _completed(row: JobRow, end: EndFile | None) -> _Told:
 
 
 def _by_end_file(end: EndFile) -> _Told:
-    if end.by == "shell" and end.exit_code in _OUR_EXITS:
-        cause, advice = _OUR_EXITS[end.exit_code]
-        return State.FAILED, f"{end.why[0].upper()}{end.why[1:]}." if end.why else cause, advice
+    known_cause, advice = _OUR_EXITS.get(end.exit_code, ("", ""))
+    why = f"{end.why[0].upper()}{end.why[1:]}".rstrip(".") + "." if end.why else ""
     if end.by == "shell":
-        why = end.why or "The process that ran the cell ended without writing its result"
-        return State.FAILED, f"{why[0].upper()}{why[1:]} (exit {end.exit_code}).", "Look at the job's log."
-    if end.exit_code in _OUR_EXITS:
-        cause, advice = _OUR_EXITS[end.exit_code]
-        return State.FAILED, f"{end.why.rstrip('.')}." if end.why else cause, advice
-    return State.FAILED, f"{end.why.rstrip('.')}." if end.why else "The cell raised an error.", "Read its traceback."
+        silent = f"The process that ran the cell ended without a result (exit {end.exit_code})."
+        return State.FAILED, why or known_cause or silent, advice or "Look at the job's log."
+    return State.FAILED, why or known_cause or "The cell raised an error.", advice or "Read its traceback."
 
 
 def _failed(row: JobRow, end: EndFile | None, memory_bytes: int | None) -> _Told:
+    """FAILED covers many deaths. What killed it comes before what our shell could still write about it."""
     if row.signal == _SIGTERM and _near_limit(row):
         return _by_word(row.model_copy(update={"state": State.TIMEOUT}), memory_bytes)
     if row.signal == _CANNOT_WRITE:
-        return (
-            State.FAILED,
-            "The job could not open its log file at the site, so it never ran.",
-            "Check that the site's workdir exists on the compute nodes, is yours, and has room.",
-        )
-    if end is not None and end.outcome == "FAILED":
+        cause = "The job could not open its log file at the site, so it never ran."
+        advice = "Check that the site's workdir exists on the compute nodes, is yours, and has room."
+    elif row.signal == _SIGKILL and memory_bytes and (row.max_rss_bytes or 0) >= memory_bytes * MEMORY_MARGIN:
+        cause = f"The job was killed while it used {_of_memory(row, memory_bytes)}: most likely for want of memory."
+        advice = "Ask for more with --mem."
+    elif end is not None and end.outcome == "FAILED":
         return _by_end_file(end)
-    if row.signal == _SIGKILL and memory_bytes and (row.max_rss_bytes or 0) >= memory_bytes * MEMORY_MARGIN:
-        return (
-            State.FAILED,
-            f"The job was killed while it used {_of_memory(row, memory_bytes)}: most likely for want of memory.",
-            "Ask for more with --mem.",
-        )
-    if end is not None and end.outcome == "OK":
-        return State.FAILED, f"The scheduler calls the job failed: {_exit_words(row)}.", "Look at the job's log."
-    if row.exit_code in _OUR_EXITS and not row.signal:
-        return (State.FAILED, *_OUR_EXITS[row.exit_code])
-    return State.FAILED, f"The job failed: {_exit_words(row)}.", "Look at the job's log."
+    elif row.exit_code in _OUR_EXITS and not row.signal and end is None:
+        cause, advice = _OUR_EXITS[row.exit_code]
+    else:
+        cause, advice = f"The job failed: {_exit_words(row)}.", "Look at the job's log."
+    return State.FAILED, cause, advice
 
 
-def _cancelled(row: JobRow, *, me: str | None, requested: bool) -> _Told:
+def _cancelled(row: JobRow, *, requested: bool) -> _Told:
     when = "" if row.started_at else " before it started"
     by = row.cancelled_by
-    if requested and by in (None, me):
+    if requested and by in (None, YOU):
         return State.CANCELLED, f"You cancelled it{when}.", ""
     if by is None:
         return State.CANCELLED, f"It was cancelled{when}; the scheduler does not say by whom.", "Run the cell again."
-    if me is not None and by == me:
+    if by == YOU:
         return State.CANCELLED, f"It was cancelled{when} by you, from outside this notebook.", "Run the cell again."
     who = "an administrator (root)" if by in ("0", "root") else f"user {by}"
     return (
@@ -175,7 +166,7 @@ def _by_word(row: JobRow, memory_bytes: int | None) -> _Told:
     told: dict[State, tuple[str, str]] = {
         State.TIMEOUT: (f"The job was stopped at its time limit{limit}.", "Ask for more time with --time."),
         State.OUT_OF_MEMORY: (
-            f"The job ran out of memory{_used(row, memory_bytes)}.",
+            f"The job ran out of memory{_used(memory_bytes)}.",
             "Ask for more with --mem, or work on smaller pieces.",
         ),
         State.NODE_FAIL: (f"The node{where} failed under the job; your code is not to blame.", "Run the cell again."),
@@ -192,7 +183,7 @@ def _near_limit(row: JobRow) -> bool:
     return (row.ended_at - row.started_at).total_seconds() >= row.walltime_s - NEAR_LIMIT_S
 
 
-def _used(row: JobRow, memory_bytes: int | None) -> str:
+def _used(memory_bytes: int | None) -> str:
     if memory_bytes is None:
         return ""
     return f": it had asked for {memory.to_words(memory_bytes)}"

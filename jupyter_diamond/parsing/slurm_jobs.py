@@ -24,9 +24,12 @@ ACCOUNTING_FIELDS = (
 )  # fmt: skip
 """All of them exist from 22.05 to 26.05: one unknown field makes the whole of ``sacct`` fail."""
 
+YOU = "you"
+"""Who cancelled a job, when it was the user who asks. Accounting names all others by number."""
+
 _LARGEST_SIGNAL = 64
 _NO_NODES = frozenset({"", "(null)", "none assigned", "n/a", "none"})
-_EXIT = re.compile(r"(\d{1,5}):(\d{1,5})")
+_EXIT = re.compile(r"([0-9]{1,5}):([0-9]{1,5})")
 
 
 def when(text: str) -> datetime | None:
@@ -100,17 +103,17 @@ def _reason(text: str) -> str:
 def _native(raw_id: str, array: str, shown: str, cluster: str | None) -> NativeJob:
     """A task of an array keeps its array's name (B15: its raw id is another number, and folded rows share one)."""
     name = shown if array != raw_id or "_" in shown else raw_id
-    if not re.fullmatch(r"\d+(_(\d+|\[.*\]))?(\+\d+)?", name):
+    if not re.fullmatch(r"[0-9]+(_([0-9]+|\[.*\]))?(\+[0-9]+)?", name):
         raise ParseError(f"{name[:80]!r} is not a job id.")
     return NativeJob(id=name.partition("_[")[0], cluster=cluster)
 
 
 def accounting_rows(
-    lines: Iterable[str], *, cluster: str | None = None, uid: str = "", user: str = ""
+    lines: Iterable[str], *, cluster: str | None = None, uid: str = ""
 ) -> tuple[list[JobRow], list[str]]:
     """Lines in ACCOUNTING_FIELDS, steps folded into their jobs, and the lines that cannot be read.
 
-    ``uid`` and ``user`` are the asking user's: a job that they cancelled is ``cancelled_by`` their name.
+    ``uid`` is the asking user's: a job that they cancelled is ``cancelled_by`` YOU.
     """
     rows: dict[str, JobRow] = {}
     steps: dict[str, list[JobRow]] = {}
@@ -127,7 +130,7 @@ def accounting_rows(
         else:
             rows[base] = row  # a later line of the same id is the newer run of a requeued job
     whole = [_with_steps(row, steps.get(base, [])) for base, row in rows.items()]
-    return [_named(row, uid, user) for row in whole], unreadable
+    return [_yours(row, uid) for row in whole], unreadable
 
 
 def _accounting_row(line: str, cluster: str | None) -> tuple[str, JobRow]:
@@ -151,7 +154,7 @@ def _accounting_row(line: str, cluster: str | None) -> tuple[str, JobRow]:
         raw_state=state.raw,
         reason=_reason(field["Reason"]),
         reason_class=states.reason_class(field["Reason"]) if state.state is State.PENDING else None,
-        exit_code=code,
+        exit_code=code if state.state.terminal else None,
         signal=signal,
         exit_unreadable=unreadable,
         partition=field["Partition"] or None,
@@ -185,8 +188,8 @@ def _went_wrong(step: JobRow) -> bool:
     return step.state is not State.COMPLETED or step.exit_unreadable or bool(step.exit_code or step.signal)
 
 
-def _named(row: JobRow, uid: str, user: str) -> JobRow:
-    return row.model_copy(update={"cancelled_by": user}) if uid and user and row.cancelled_by == uid else row
+def _yours(row: JobRow, uid: str) -> JobRow:
+    return row.model_copy(update={"cancelled_by": YOU}) if uid and row.cancelled_by == uid else row
 
 
 _SHOWN = re.compile(r"(?:^|\s)([A-Za-z]+(?:[:/][A-Za-z:/]+)?)=(\S*)")
@@ -194,7 +197,7 @@ _SHOWN = re.compile(r"(?:^|\s)([A-Za-z]+(?:[:/][A-Za-z:/]+)?)=(\S*)")
 
 def shown_job(line: str, *, cluster: str | None = None) -> JobRow:
     """One line of ``scontrol -o show job``: the last source where accounting is off. Raises ParseError."""
-    head = re.match(r"JobId=(\d+)(.*?) JobName=(.*) UserId=\S+\(\d+\) GroupId=(.*)", line.strip())
+    head = re.match(r"JobId=([0-9]+)(.*?) JobName=(.*) UserId=\S+\([0-9]+\) GroupId=(.*)", line.strip())
     if not head:
         raise ParseError(f"{line[:200]!r} is not a job as scontrol shows it.")
     job, array, name, rest = head.groups()
@@ -203,7 +206,7 @@ def shown_job(line: str, *, cluster: str | None = None) -> JobRow:
         field.setdefault(key, value)  # what a user may write (Comment, Command) comes after what Slurm writes
     if not {"JobState", "ExitCode"} <= field.keys():
         raise ParseError(f"{line[:200]!r} is not a whole job as scontrol shows it.")
-    index = re.search(r"ArrayJobId=(\d+) ArrayTaskId=(\d+)\b", array)
+    index = re.search(r"ArrayJobId=([0-9]+) ArrayTaskId=([0-9]+)\b", array)
     state = states.job_state(field["JobState"])
     code, signal, unreadable = exit_status(field["ExitCode"])
     reason = re.search(r" Reason=(.*?) Dependency=", rest)
@@ -215,7 +218,7 @@ def shown_job(line: str, *, cluster: str | None = None) -> JobRow:
         raw_state=state.raw,
         reason=_reason(reason.group(1)) if reason else "",
         reason_class=states.reason_class(reason.group(1)) if reason and state.state is State.PENDING else None,
-        exit_code=code if state.state.terminal or unreadable else None,
+        exit_code=code if state.state.terminal else None,
         signal=signal,
         exit_unreadable=unreadable,
         partition=field.get("Partition") or None,

@@ -15,7 +15,7 @@ from jupyter_diamond.model.base import Value
 FIELD = "\x1f"
 """US: no free text of Slurm holds it, while ``|``, commas and spaces are common there (B14)."""
 
-_HEADER = re.compile(rb"@@([A-Za-z]+)(?::([\w.-]+))? (\d+) (\d+)\n")
+_HEADER = re.compile(rb"@@([A-Za-z]+)(?::([\w.-]+))? ([0-9]+) ([0-9]+)\n")
 _TIMED_OUT = 124
 
 

@@ -13,7 +13,7 @@ from jupyter_diamond.model.snapshot import FreeNode, NodeShape, Record, SiteRead
 from . import slurm_probe as probe
 from .slurm_sections import FIELD, Section, failed
 
-_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?(?:-\w+)?")
+_VERSION = re.compile(r"[0-9]+\.[0-9]+(?:\.[0-9]+)?(?:-\w+)?")
 _T = TypeVar("_T")
 
 

@@ -34,14 +34,14 @@ def parse_span(text: str, kind: Kind = "count", *, what: str = "the value") -> S
 
 def _ends(word: str, kind: Kind) -> tuple[str, str]:
     # 2-12:30:00 is one Slurm time (two days, …), 10m-1h is a range: what follows the dash decides.
-    if kind == "duration" and re.fullmatch(r"\d+-\d+:\d+(:\d+)?", word):
+    if kind == "duration" and re.fullmatch(r"[0-9]+-[0-9]+:[0-9]+(:[0-9]+)?", word):
         return word, word
     low, dash, high = word.partition("-")
     if not dash or not low.strip():
         return word, word
     low, high = low.strip(), high.strip()
-    unit = re.fullmatch(r"[\d.]+([A-Za-z]+)", high)
-    if kind == "memory" and unit and re.fullmatch(r"[\d.]+", low):
+    unit = re.fullmatch(r"[0-9.]+([A-Za-z]+)", high)
+    if kind == "memory" and unit and re.fullmatch(r"[0-9.]+", low):
         low += unit.group(1)
     return low, high
 

@@ -145,7 +145,7 @@ _ON_YOU = re.compile(
     r"AssociationJobLimit|AssociationResourceLimit|AssociationTimeLimit"
 )
 _WILL_RUN = re.compile(
-    r"None|Priority|Resources|BeginTime|Dependency|Cleaning|Licenses|Prolog|Reservation|WaitingForScheduling|"
+    r"Priority|Resources|BeginTime|Dependency|Cleaning|Licenses|Prolog|Reservation|WaitingForScheduling|"
     r"ReqNodeNotAvail|NodeDown|PartitionDown|PartitionInactive|FrontEndDown|BurstBuffer\w*|DelayBoot|"
     r"Nodes required for job are DOWN, DRAINED or reserved.*|PowerNotAvail|PowerReserved|"
     r"MaxPoweredUpNodes|SchedDefer|Reserved.*"
@@ -155,7 +155,7 @@ _WILL_RUN = re.compile(
 def reason_class(reason: str) -> ReasonClass | None:
     """What a pending reason means (B13): it will run, it waits on you, it will never run; None when none is given."""
     text = reason.strip().strip("()")
-    if not text:
+    if text in ("", "None"):
         return None
     first = text.partition(",")[0].strip()
     for pattern, meaning in (

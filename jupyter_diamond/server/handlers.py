@@ -28,8 +28,8 @@ from .forms import (
 
 OPENAPI = Path(__file__).with_name("openapi.yaml")
 
-_FETCHABLE = re.compile(r"job\.out|outputs\.jsonl|result/(?!\.)[A-Za-z0-9_.-]+")
-"""What a task's files are fetched by: never the attempt's key, bundle or script."""
+_FETCHABLE = re.compile(r"job\.out|outputs\.jsonl|result/(?!\.)[\w.-]+")
+"""What can be fetched of a task; names of variables may have any letters. Never the attempt's key, bundle or script."""
 
 
 class StatusHandler(DiamondHandler):

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from sqlalchemy import Row, Select, and_, select
 
 from jupyter_diamond.errors import StoreError
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.states import ReasonClass, State
+from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
 from .schema import attempts, tasks
 
 V = TypeVar("V", bound=BaseModel)
+
+_SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
+_STATES = {state.value: (state, state.phase, state.outcome) for state in State}
 
 
 def stored(model: type[V], text: str) -> V:
@@ -85,7 +88,7 @@ def task_of(row: Row[Any], its_attempts: Sequence[Attempt]) -> Task:
 
 
 def summaries() -> Select[Any]:
-    """The query behind ``summary_of``: tasks with their newest attempt."""
+    """The query behind ``summaries_of``: tasks with their newest attempt."""
     newest = and_(attempts.c.task_id == tasks.c.id, attempts.c.n == tasks.c.attempts)
     return select(
         tasks.c.id, tasks.c.name, tasks.c.state, tasks.c.created_at, tasks.c.ended_at, tasks.c.attempts,
@@ -94,28 +97,26 @@ def summaries() -> Select[Any]:
     ).select_from(tasks.outerjoin(attempts, newest))  # fmt: skip
 
 
-def summary_of(row: Row[Any]) -> TaskSummary:
-    """One line of a task list. Not validated again: its columns were, when they were written, and lists are long."""
-    state = State(row.state)
-    return TaskSummary.model_construct(
-        id=row.id,
-        name=row.name,
-        state=state,
-        phase=state.phase,
-        outcome=state.outcome,
-        site=row.site,
-        partition=row.partition,
-        native_id=row.native_id,
-        created_at=from_epoch(row.created_at),
-        started_at=_moment(row.started_at),
-        ended_at=_moment(row.ended_at),
-        walltime_s=row.walltime_s,
-        reason_class=ReasonClass(row.reason_class) if row.reason_class else None,
-        cause=row.cause or "",
-        trouble=row.trouble or "",
-        attempts=row.attempts,
-        version=row.version,
-    )
+def summaries_of(rows: Iterable[Row[Any]]) -> tuple[TaskSummary, ...]:
+    """Lines of a task list. Made in one go by pydantic's core: lists are long, and asked for at every change."""
+    return _SUMMARIES.validate_python([_summary(row) for row in rows])
+
+
+def _summary(row: Sequence[Any]) -> dict[str, Any]:
+    (
+        task_id, name, state, created_at, ended_at, attempts_made, version,
+        site, partition, native_id, started_at, walltime_s, reason_class, cause, trouble,
+    ) = row  # fmt: skip
+    state, phase, outcome = _STATES[state]
+    return {
+        "id": task_id, "name": name, "state": state, "phase": phase, "outcome": outcome,
+        "site": site, "partition": partition, "native_id": native_id,
+        "created_at": from_epoch(created_at),
+        "started_at": None if started_at is None else from_epoch(started_at),
+        "ended_at": None if ended_at is None else from_epoch(ended_at),
+        "walltime_s": walltime_s, "reason_class": reason_class, "cause": cause or "", "trouble": trouble or "",
+        "attempts": attempts_made, "version": version,
+    }  # fmt: skip
 
 
 def _seconds(moment: datetime | None) -> float | None:

@@ -18,7 +18,7 @@ from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 from . import eventlog, leases
 from .database import Database
 from .order import may_move
-from .rows import attempt_of, attempt_row, stored, summaries, summary_of, task_of
+from .rows import attempt_of, attempt_row, stored, summaries, summaries_of, task_of
 from .schema import attempts, tasks
 
 _FIXED = frozenset({"n", "token", "site", "created_at", "state_since"})
@@ -142,7 +142,7 @@ class Store:
         if notebook is not None:
             query = query.where(tasks.c.notebook == notebook)
         with self._database.read() as connection:
-            return tuple(map(summary_of, connection.execute(query)))
+            return summaries_of(connection.execute(query))
 
     def active(self) -> tuple[Task, ...]:
         """All tasks that have not ended, oldest first."""

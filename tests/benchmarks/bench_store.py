@@ -1,19 +1,15 @@
-"""How fast the store opens, lists 1,000 tasks and takes a change. Run: python tests/benchmarks/bench_store.py."""
+"""How fast the store opens, lists 1,000 tasks and takes a change. Run: python -m tests.benchmarks.bench_store."""
 
 from __future__ import annotations
 
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
-
-from store_samples import at, put_task
-
 from jupyter_diamond.store import Store
+from tests.store.store_samples import at, put_task
 
 TASKS = 1000
 

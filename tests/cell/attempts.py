@@ -64,7 +64,7 @@ class Attempt:
 
     @property
     def files(self) -> tuple[ResultFile, ...]:
-        return self.manifest.values  # noqa: PD011 - not a table
+        return self.manifest.values
 
     @property
     def outputs(self) -> list[dict]:

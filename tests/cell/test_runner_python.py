@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from attempts import TOKEN, make_attempt
 
 from jupyter_diamond.cell.result import remote_error
 from jupyter_diamond.cell.runner import SOURCE
 from jupyter_diamond.cell.spec import Statement
+
+from .attempts import TOKEN, make_attempt
 
 
 def statement(name: str, source: str, filename: str = "<cell 1>", lineno: int = 1) -> Statement:
@@ -364,3 +365,12 @@ def test_a_bare_fork_does_not_end_the_attempt_twice(tmp_path):
     attempt = make_attempt(tmp_path, cell, outputs=("out",)).run()
     assert attempt.value("out") is True
     assert TOKEN in str(attempt.folder)
+
+
+def test_odd_text_in_errors_and_previews_is_still_readable_json(tmp_path):
+    attempt = make_attempt(
+        tmp_path, "x = ['\\ud800', '\\U0001f600\\u2028']\nraise ValueError('\\udc00 \\u2028')", outputs=("x",)
+    ).run()
+    assert attempt.error() == ("ValueError", "\\udc00 \u2028")
+    assert attempt.value("x") == ["\ud800", "\U0001f600\u2028"]
+    assert "\U0001f600" in attempt.files[0].preview

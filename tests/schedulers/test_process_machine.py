@@ -111,3 +111,19 @@ def test_a_driver_that_fails_is_not_zero_gpus(driver):
 def test_a_driver_without_devices_is_zero_gpus(driver):
     driver("echo 'No devices were found'; exit 6")
     assert machine.gpus() == ()
+
+
+def test_a_command_loads_the_standard_library_only():
+    """One command costs tens of milliseconds; pydantic or psutil would cost hundreds."""
+    import shlex
+    import subprocess
+
+    from jupyter_diamond.schedulers.process.scheduler import ProcessScheduler
+
+    words = shlex.split(ProcessScheduler().probe_script())
+    code = words[words.index("-c") + 1].replace("sys.exit(main(sys.argv[1:]))", "print(*sys.modules, sep='\\n')")
+    words[words.index("-c") + 1] = code
+    loaded = set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+    assert "jupyter_diamond.schedulers.process.agent" in loaded
+    heavy = {"pydantic", "psutil", "asyncio", "subprocess", "argparse", "dataclasses", "inspect", "importlib.metadata"}
+    assert not loaded & heavy

@@ -17,7 +17,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from jupyter_diamond.errors import SchedulerError, SubmitRefused
+from jupyter_diamond.errors import SchedulerError, SubmitOutputUnreadable, SubmitRefused
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.jobs import JobRequest, JobRow, NativeJob
 from jupyter_diamond.model.site import ModuleStart
@@ -451,6 +451,34 @@ async def test_a_queue_that_cannot_be_is_an_error_of_the_command_not_of_a_job(tm
         scheduler.parse_queue(done)
     assert caught.value.transient
     await transport.close()
+
+
+async def test_a_queue_that_cannot_be_written_did_not_take_the_job(site):
+    (site.queue / "active").mkdir(parents=True)
+    (site.queue / "lock").mkdir()
+    answer = await site.submit_answer(site.request("true"))
+    with pytest.raises(SubmitRefused, match="Is a directory") as caught:
+        site.scheduler.parse_submit(answer)
+    assert not caught.value.permanent
+    assert not list((site.queue / "active").iterdir())
+
+
+async def test_an_answer_without_an_id_means_that_the_job_must_be_looked_for(site):
+    for said in ("", "p1-abcdef\np2-abcdef\n", "hello\n"):
+        answer = await site.ask(f"printf {shlex.quote(said)}")
+        with pytest.raises(SubmitOutputUnreadable):
+            site.scheduler.parse_submit(answer)
+    with pytest.raises(SchedulerError) as caught:
+        site.scheduler.parse_submit(await site.ask("echo 'no python' >&2; exit 127"))
+    assert caught.value.transient
+
+
+async def test_a_cut_answer_proves_no_absence(site):
+    job, _ = await site.submit("true")
+    await site.ended(job)
+    answer = await site.ask(site.scheduler.accounting_script([job], since=LONG_AGO))
+    cut = answer.model_copy(update={"stdout": answer.stdout[: len(answer.stdout) // 2]})
+    assert not site.scheduler.parse_accounting(cut).complete
 
 
 async def test_the_probe_tells_what_is_free_and_that_nobody_overtakes(site):

@@ -6,14 +6,12 @@ from types import SimpleNamespace
 import pytest
 from openapi_core import OpenAPI
 from openapi_core.testing import MockRequest, MockResponse
-from rehearsal import RehearsalService, a_request, multipart
 from tornado.httpclient import HTTPClientError
 
 from jupyter_diamond.server.app import DiamondApp
 from jupyter_diamond.server.handlers import OPENAPI
 from jupyter_diamond.settings import DiamondStore
-
-pytest_plugins = ("pytest_jupyter.jupyter_server",)
+from tests.server.rehearsal import RehearsalService, a_request, multipart
 
 
 @pytest.fixture

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
-
-from store_samples import T0, a_decision, a_request, an_attempt, at
 
 from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
 from jupyter_diamond.model.manifest import Manifest, ResultFile
@@ -16,6 +10,7 @@ from jupyter_diamond.model.snapshot import NO_LIMIT, Record, SiteReading, Snapsh
 from jupyter_diamond.model.task import Submitted
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
 from jupyter_diamond.store import Store
+from tests.store.store_samples import T0, a_decision, a_request, an_attempt, at
 
 __all__ = ["T0", "RehearsalService", "a_request", "at", "multipart"]
 
@@ -29,7 +24,12 @@ class RehearsalService:
         self.listeners = []
         self.news = asyncio.Condition()
         self.stopped = False
-        self.files = {"result/x.npy": b"\x93NUMPY", "job.out": LOG.encode(), "key": b"secret"}
+        self.files = {
+            "result/x.npy": b"\x93NUMPY",
+            "result/größe.json": b"7",
+            "job.out": LOG.encode(),
+            "key": b"secret",
+        }
         self.waiting = 0
 
     async def start(self):

@@ -7,13 +7,13 @@ import time
 from urllib.parse import quote
 
 import pytest
-from rehearsal import LOG, a_request, at, multipart
 from ruamel.yaml import YAML
 
 from jupyter_diamond.errors import StoreError
 from jupyter_diamond.model.task import Submitted, Task
 from jupyter_diamond.server import openapi
 from jupyter_diamond.server.handlers import OPENAPI, ROUTES
+from tests.server.rehearsal import LOG, a_request, at, multipart
 
 
 async def until(true, seconds=10.0):
@@ -124,6 +124,11 @@ async def test_a_file_is_a_download_and_never_a_page(ask, submit, service):
     assert got.headers["Content-Disposition"] == "attachment; filename*=UTF-8''job.out"
     assert "default-src 'none'" in got.headers["Content-Security-Policy"]
     assert (await ask("GET", "tasks/fit/files/result/x.npy")).body == b"\x93NUMPY"
+    named = await ask("GET", "tasks/fit/files/result/größe.json")
+    assert (named.body, named.headers["Content-Disposition"]) == (
+        b"7",
+        "attachment; filename*=UTF-8''gr%C3%B6%C3%9Fe.json",
+    )
 
 
 @pytest.mark.parametrize(

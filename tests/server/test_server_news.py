@@ -5,10 +5,10 @@ import json
 
 import pytest
 from jsonschema import Draft7Validator
-from rehearsal import T0
 
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.server.news import SCHEMA, SCHEMA_ID, news
+from tests.server.rehearsal import T0
 
 
 def an_event(subject, seq=7):

@@ -7,9 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from store_samples import a_decision, a_request, an_attempt, at, put_task
-
 from jupyter_diamond.store import Store
+from tests.store.store_samples import a_decision, a_request, an_attempt, at, put_task
 
 
 def advance(store: Store, name: str, ttl_s: float) -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
-from store_samples import at, put_task
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.store.eventlog import DATA_BYTES
+from tests.store.store_samples import at, put_task
 
 
 def test_events_are_numbered_without_gaps(store):

@@ -9,13 +9,13 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from store_samples import put_task
 
 from jupyter_diamond.errors import StoreError
 from jupyter_diamond.store import Store
 from jupyter_diamond.store.disk import file_system
 from jupyter_diamond.store.migrate import migrations
 from jupyter_diamond.store.schema import HEAD, metadata
+from tests.store.store_samples import put_task
 
 
 def mode(path):
@@ -126,7 +126,7 @@ def test_a_known_store_opens_without_alembic(path):
         Store(Path({str(path)!r})).close()
         assert not [name for name in sys.modules if name.startswith("alembic")]
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=60)
+    in_child(code)
 
 
 def test_two_servers_may_make_the_store_at_the_same_time(path):
@@ -203,9 +203,9 @@ def test_a_folder_in_the_way_is_a_sentence(path):
         Store(path)
 
 
-def in_child(code, *arguments):
+def in_child(code):
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+        [sys.executable, "-c", textwrap.dedent(code)],
         check=False,
         capture_output=True,
         text=True,
@@ -250,10 +250,9 @@ def test_a_store_of_somebody_else_is_a_sentence(path):
 def test_a_full_quota_is_a_sentence_and_changes_nothing(path):
     """A file size limit stands for the quota: the operating system refuses the write, not SQLite."""
     code = f"""
-        import resource, sys
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import resource
         from pathlib import Path
-        from store_samples import put_task
+        from tests.store.store_samples import put_task
         from jupyter_diamond.store import Store
         from jupyter_diamond.errors import StoreError
         store = Store(Path({str(path)!r}))

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from store_samples import T0, a_decision, a_request, an_attempt, at, put_task
 
 from jupyter_diamond.errors import InvalidRequest, NotFound
 from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.states import Outcome, Phase, ReasonClass, State
 from jupyter_diamond.model.task import Task, TaskSummary
 from jupyter_diamond.store import Store
+from tests.store.store_samples import T0, a_decision, a_request, an_attempt, at, put_task
 
 
 def move(store, state, seconds=1.0, data=None, kind="attempt.state_changed", **changes):

@@ -118,7 +118,7 @@ class Recorder:
 
     def __init__(self, path):
         self.path = path
-        self.pid = os.getpid()
+        self.pid = self.child = os.getpid()
         self.lock = threading.RLock()
         self.fd = open_private(path, os.O_TRUNC | os.O_APPEND)
         self.log = {"stdout": os.dup(1), "stderr": os.dup(2)}
@@ -174,8 +174,8 @@ class Recorder:
         signal.set_wakeup_fd(-1)
 
     def write(self, name, text):
-        if os.getpid() != self.pid:  # a forked child: its parent reads the pipe
-            write_all(1 if name == "stdout" else 2, text.encode("utf-8", "backslashreplace"))
+        if os.getpid() != self.pid:
+            self._write_in_child(name, text)
             return
         with self.lock:
             self._drain()
@@ -185,6 +185,19 @@ class Recorder:
         if os.getpid() == self.pid:
             with self.lock:
                 self._tell()
+        else:
+            self._write_in_child("stdout", "", flush=True)
+            self._write_in_child("stderr", "", flush=True)
+
+    def _write_in_child(self, name, text, flush=False):
+        """A forked child writes whole lines to the pipe that its parent reads."""
+        if os.getpid() != self.child:
+            self.child = os.getpid()
+            self.child_text = {"stdout": "", "stderr": ""}
+        self.child_text[name] += text
+        if flush or "\n" in text:
+            write_all(1 if name == "stdout" else 2, self.child_text[name].encode("utf-8", "backslashreplace"))
+            self.child_text[name] = ""
 
     def show(self, output):
         """Record something that is not a stream."""
@@ -311,20 +324,26 @@ def merged(lines):
 
 
 def json_line(output):
+    """ASCII, one line, and JSON that every reader takes: no nan, no half of a surrogate pair."""
     try:
         text = json.dumps(output, allow_nan=False, default=str)
-    except ValueError:  # nan, which a browser does not read
-        text = json.dumps(without_nan(output), default=str)
+        odd = "\\ud" in text
+    except ValueError:
+        odd = True
+    if odd:
+        text = json.dumps(readable(output), default=str)
     return text.encode("ascii") + b"\n"
 
 
-def without_nan(part):
+def readable(part):
+    if isinstance(part, str):
+        return part.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(part, float) and part - part != 0:
         return None
     if isinstance(part, dict):
-        return {str(key): without_nan(value) for key, value in part.items()}
+        return {readable(str(key)): readable(value) for key, value in part.items()}
     if isinstance(part, (list, tuple)):
-        return [without_nan(value) for value in part]
+        return [readable(value) for value in part]
     return part
 
 
@@ -484,7 +503,7 @@ class Screen:
         data.setdefault("text/plain", plain_text(obj))
         return jsonable(data), metadata
 
-    def show_figures(self, *_args, **_options):
+    def show_figures(self):
         """What ``plt.show()`` does, and what happens at the end of a cell: open figures are shown and closed."""
         managers = sys.modules.get("matplotlib._pylab_helpers")
         for manager in list(managers.Gcf.get_all_fig_managers()) if managers is not None else ():
@@ -498,7 +517,10 @@ class Screen:
         """What to change in modules, once the user's code has imported them."""
 
         def in_pyplot(module):
-            module.show = self.show_figures
+            def show(*_args, **_options):
+                self.show_figures()
+
+            module.show = show  # a plain function: pyplot sets attributes on it
 
         def in_ipython(module):
             for name in ("display", "publish_display_data", "update_display", "clear_output"):
@@ -1004,7 +1026,6 @@ def preview(value):
         text = " ".join(text.split())
     except Exception as error:
         text = "<its repr failed: %s>" % type(error).__name__
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= PREVIEW_LIMIT else text[: PREVIEW_LIMIT - 1] + "…"
 
 
@@ -1074,7 +1095,7 @@ class Attempt:
 
     def _manifest(self, exit_code, error, values, missing):
         used = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        return json.dumps(
+        return json_line(
             {
                 "format": FORMAT,
                 "token": self.token,
@@ -1090,10 +1111,10 @@ class Attempt:
                 "ended_at": self.ended_at or time.time(),
                 "max_rss_bytes": max(used) * (1 if sys.platform == "darwin" else 1024),
             }
-        ).encode("ascii")
+        )
 
     def _end(self, exit_code, why, manifest):
-        return json.dumps(
+        return json_line(
             {
                 "format": FORMAT,
                 "token": self.token,
@@ -1104,7 +1125,7 @@ class Attempt:
                 "manifest_sha256": hashlib.sha256(manifest).hexdigest() if manifest else "",
                 "why": why,
             }
-        ).encode("ascii")
+        )
 
     def fail_stuck(self):
         """Called off the main thread, when the cell does not react to SIGTERM (it is in a library's inner loop)."""

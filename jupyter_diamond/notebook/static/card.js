@@ -1,6 +1,7 @@
 // The live card under a cell. Foreign text only ever reaches the page through textContent.
 // Model: view (dict, see notebook/card_view.py), log (string), outputs (list of nbformat outputs).
-// Messages to the kernel: {kind: "cancel"}, {kind: "outputs"} (asked for when the card was not replaced at the end).
+// Messages to the kernel: {kind: "cancel"} (when this page's server does not know the task) and {kind: "outputs"}
+// (when the card was not replaced at the end, because the page was loaded anew in between).
 
 function make(tag, className, text) {
   const element = document.createElement(tag);
@@ -156,7 +157,7 @@ function showLines(parts, view) {
 
 function showTables(parts, view) {
   if (!parts.candidates.hidden) {
-    const rows = view.candidates.map((c) => [c.place, c.size, c.answer, c.reason]);
+    const rows = view.candidates.map((c) => [c.place, c.size, c.starts, c.reason]);
     parts.candidates.replaceChildren(
       table("jd-candidates", ["place", "size", "starts", "reason"], rows, (i) => view.candidates[i].chosen));
   }
@@ -212,6 +213,7 @@ function htmlFrame(html) {
     if (!inner) return;
     const look = getComputedStyle(frame.parentElement);
     Object.assign(inner.body.style, { margin: "0", color: look.color, font: look.font });
+    frame.style.height = "1px"; // a frame never measures less than its own height
     frame.style.height = `${inner.documentElement.scrollHeight + 4}px`;
   });
   frame.srcdoc = html;
@@ -237,6 +239,22 @@ function outputElement(output) {
   }
   if (data["text/html"]) return htmlFrame(joined(data["text/html"]));
   return make("pre", "", joined(data["text/plain"]));
+}
+
+// -- cancel -----------------------------------------------------------------------------------------------------
+
+async function cancelAtServer(taskId) {
+  // Straight to the server that made this page: a kernel that runs a later cell would hear of it only afterwards.
+  const config = JSON.parse(document.getElementById("jupyter-config-data")?.textContent || "{}");
+  if (!config.baseUrl) return false;
+  const headers = { "Content-Type": "application/json" };
+  if (config.token) headers.Authorization = `token ${config.token}`;
+  const xsrf = document.cookie.match(/(?:^|;\s*)_xsrf=([^;]*)/);
+  if (xsrf) headers["X-XSRFToken"] = xsrf[1];
+  const path = `jupyter_diamond/api/tasks/${encodeURIComponent(taskId)}/cancel`;
+  const url = new URL(`${config.baseUrl.replace(/\/?$/, "/")}${path}`, location.href);
+  const answer = await fetch(url, { method: "POST", headers, body: "{}", credentials: "same-origin" });
+  return answer.ok;
 }
 
 // -- life -------------------------------------------------------------------------------------------------------
@@ -271,10 +289,11 @@ function render({ model, el }) {
   toggle(parts.logButton, parts.log, () => log());
   toggle(parts.candidatesButton, parts.candidates, () => { showLines(parts, view()); showTables(parts, view()); });
   toggle(parts.moreButton, parts.more, () => showTables(parts, view()));
-  parts.cancelButton.addEventListener("click", () => {
+  parts.cancelButton.addEventListener("click", async () => {
     parts.cancelButton.disabled = true;
     setText(parts.cancelButton, "cancelling…");
-    model.send({ kind: "cancel" });
+    const done = await cancelAtServer(view().task_id).catch(() => false);
+    if (!done) model.send({ kind: "cancel" }); // the kernel may belong to another server, and knows it
   });
 
   model.on("change:view", fresh);

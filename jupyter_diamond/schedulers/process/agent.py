@@ -5,6 +5,7 @@ Fields are parted by US (0x1f), free text comes last, and the last row says that
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
@@ -23,7 +24,7 @@ DONE = "diamond-done"
 REFUSED = 64
 """Exit code: the same request can never pass here."""
 UNUSABLE = 69
-"""Exit code: the queue cannot be used."""
+"""Exit code: the queue cannot be used, and a submission surely did not get into it."""
 _NOT_FOR_JOBS = {"DIAMOND_PROCESS_QUEUE", "_", "SHLVL", "PWD", "OLDPWD"}
 
 
@@ -66,9 +67,11 @@ def _submit(queue: Queue, arguments: list[str]) -> int:
         ticket["id"] = new_id(ticket["number"])
         job = queue.add(ticket)
         _say(job.id)
-        turns.take(queue)
-        if ticket["number"] % 100 == 0:
-            queue.forget_old(time.time())
+        # the job is in the line: whatever goes wrong from here on is made good by the next question
+        with contextlib.suppress(OSError):
+            turns.take(queue)
+            if ticket["number"] % 100 == 0:
+                queue.forget_old(time.time())
     return 0
 
 

@@ -16,7 +16,7 @@ from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, NodeShape, Record
 from jupyter_diamond.schedulers.batch_script import body, shebang
 from jupyter_diamond.transport.base import Completed
 
-from .agent import DONE, REFUSED, US
+from .agent import DONE, REFUSED, UNUSABLE, US
 from .rows import read_row
 
 PARTITION = "machine"
@@ -96,9 +96,13 @@ class ProcessScheduler:
         """The ticket's id."""
         said = answer.err.strip()
         ids = [line for line in answer.out.split("\n") if _ID.fullmatch(line)]
-        if answer.exit == REFUSED:
+        if answer.exit in (REFUSED, UNUSABLE):
+            large = answer.exit == REFUSED
             raise SubmitRefused(
-                _sentence(said), permanent=True, reason_code="TooLarge", evidence=tuple(said.splitlines())
+                _sentence(said),
+                permanent=large,
+                reason_code="TooLarge" if large else "QueueUnusable",
+                evidence=tuple(said.splitlines()),
             )
         if answer.exit != 0:
             raise SchedulerError(_sentence(said), transient=True, evidence=tuple(said.splitlines()))

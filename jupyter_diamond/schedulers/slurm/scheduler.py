@@ -9,7 +9,7 @@ from jupyter_diamond.errors import ParseError, SchedulerError
 from jupyter_diamond.model.jobs import JobReading, JobRequest, JobRow, NativeJob
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.parsing import slurm_jobs, slurm_sections, slurm_site, slurm_submit
-from jupyter_diamond.parsing.slurm_sections import FIELD, Section
+from jupyter_diamond.parsing.slurm_sections import Section
 from jupyter_diamond.transport.base import Completed
 
 from . import job_script, scripts
@@ -35,9 +35,9 @@ class SlurmScheduler:
         """The batch script of one attempt."""
         return job_script.job_script(job)
 
-    def submit_command(self, job: JobRequest) -> str:  # noqa: ARG002 - all that Slurm needs stands in job.sh
+    def submit_command(self, job: JobRequest) -> str:
         """``sbatch --parsable job.sh`` in a subshell whose status is sbatch's own."""
-        return scripts.submit()
+        return scripts.submit(job)
 
     def parse_submit(self, answer: Completed) -> NativeJob:
         """The job's id, by the rules of B01 to B04."""
@@ -68,7 +68,7 @@ class SlurmScheduler:
         else:
             notes.append(f"The queue could not be asked: {queue.problem}")
         if accounting.rc == 0:
-            seen, bad = slurm_jobs.accounting_rows(accounting.lines, **_me(sections))
+            seen, bad = slurm_jobs.accounting_rows(accounting.lines, uid=_uid(sections))
             rows.update({row.job: row for row in seen if row.state.terminal or row.job not in rows})
             unreadable += bad
         elif off:
@@ -95,10 +95,10 @@ class SlurmScheduler:
     def parse_accounting(self, answer: Completed) -> JobReading:
         """Rows with final states. Not ``complete`` where only the controller's short memory could be asked."""
         sections = self._sections(answer)
-        me = _me(sections)
+        uid = _uid(sections)
 
         def read(section: Section) -> tuple[list[JobRow], list[str]]:
-            return slurm_jobs.accounting_rows(section.lines, cluster=section.cluster, **me)
+            return slurm_jobs.accounting_rows(section.lines, cluster=section.cluster, uid=uid)
 
         rescued = {section.cluster: section for section in sections if section.name == "shown"}
         asked = [section for section in sections if section.name == "accounting"]
@@ -109,7 +109,7 @@ class SlurmScheduler:
             fallback = rescued.get(section.cluster)
             if section.rc == 0:
                 seen, bad = read(section)
-            elif fallback is not None and _controller_answered(fallback):
+            elif fallback is not None and fallback.rc == 0:
                 seen, bad = _parsed(fallback, slurm_jobs.shown_job)
                 notes.append(f"Accounting did not answer ({section.problem}); the controller was asked instead.")
             else:
@@ -136,7 +136,7 @@ class SlurmScheduler:
         for section in self._sections(answer):
             said = [line.strip() for line in (section.err + section.text).split("\n") if line.strip()]
             worries = [line for line in said if not any(gone in line for gone in _GONE)]
-            if section.rc != 0 and worries and not any("job id" in line for line in worries):
+            if any(slurm_submit.UNREACHABLE.search(line) for line in worries) or (section.rc != 0 and not said):
                 raise slurm_sections.failed(section, "scancel")
             sentences += [f"Slurm did not cancel: {line.removeprefix('scancel: error: ')}" for line in worries]
         return tuple(sentences)
@@ -155,9 +155,8 @@ def _one(sections: Sequence[Section], name: str) -> Section:
     return next((section for section in sections if section.name == name), Section(name=name, rc=1, text=""))
 
 
-def _me(sections: Sequence[Section]) -> dict[str, str]:
-    uid, _, user = _one(sections, "me").text.partition(FIELD)
-    return {"uid": uid, "user": user}
+def _uid(sections: Sequence[Section]) -> str:
+    return _one(sections, "me").text.strip()
 
 
 def _queue_rows(section: Section) -> tuple[list[JobRow], list[str]]:
@@ -173,11 +172,6 @@ def _parsed(section: Section, parse: Callable[..., JobRow]) -> tuple[list[JobRow
         except (ParseError, ValueError):  # noqa: PERF203 - one bad row must not cost the others (B14)
             unreadable.append(line)
     return rows, unreadable
-
-
-def _controller_answered(section: Section) -> bool:
-    """It spoke of jobs, or said that it does not know them."""
-    return bool(section.lines) or "Invalid job id" in section.err
 
 
 def _gather(

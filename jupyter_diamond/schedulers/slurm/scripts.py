@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
 from jupyter_diamond.errors import InvalidRequest
-from jupyter_diamond.model.jobs import NativeJob
+from jupyter_diamond.model.jobs import JobRequest, NativeJob
 from jupyter_diamond.parsing import slurm_jobs
 from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.parsing.slurm_probe import NODE_FIELDS
@@ -22,17 +22,19 @@ COMMAND_TIMEOUT_S = 20
 CLOCK_SKEW = timedelta(hours=1)
 """How far the site's clock may be off ours when accounting is asked for jobs *since*."""
 
+
 # SQUEUE_FORMAT and its kind change every table (B14); SBATCH_* beats what a job script says. SLURM_CONF names the site.
-_SCRUB = r"""for v in $(env | sed -n 's/^\([A-Z][A-Z0-9_]*\)=.*/\1/p'); do
-  case $v in
-    SLURM_CONF) ;;
-    SQUEUE_*|SACCT_*|SINFO_*|SCONTROL_*|SCANCEL_*|SLURM_*) unset "$v" ;;
-  esac
-done
-"""
+def _scrub(*, keep: str, drop: str) -> str:
+    """Unset variables by patterns of a shell's ``case``."""
+    return (
+        "for v in $(env | sed -n 's/^\\([A-Z][A-Z0-9_]*\\)=.*/\\1/p'); do\n"
+        f'  case $v in {keep}) ;; {drop}) unset "$v" ;; esac\n'
+        "done\n"
+    )
+
 
 _PREAMBLE = (
-    _SCRUB
+    _scrub(keep="SLURM_CONF", drop="SQUEUE_*|SACCT_*|SINFO_*|SCONTROL_*|SCANCEL_*|SLURM_*")
     + rf"""LC_ALL=C TZ=UTC SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0
 export LC_ALL TZ SLURM_TIME_FORMAT SLURM_BITSTR_LEN
 U=$(printf '\037')
@@ -136,15 +138,20 @@ def queue(jobs: Sequence[NativeJob]) -> str:
 
 def accounting(jobs: Sequence[NativeJob], *, since: datetime) -> str:
     """Accounting for all jobs with their steps; where it does not answer, what the controller still remembers."""
-    parts = [_PREAMBLE, 'put me 0 "$uid$U$me"\n']
+    parts = [_PREAMBLE, 'put me 0 "$uid"\n']
     for cluster, ids in by_cluster(jobs).items():
         option, suffix = _on(cluster)
         listed = ",".join(quote(job_id, "the job id") for job_id in ids)
+        wanted = "," + ",".join(_bases(ids)) + ","
         parts.append(
             f"sec accounting{suffix} $T sacct{option} {_sacct_options(since)} -j {listed}\n"
             'if [ "$rc" != 0 ]; then\n'
-            f'  shown() {{ for j in {" ".join(_bases(ids))}; do $T scontrol{option} -a -o show job "$j" || '
-            "bad=$?; done; return 0; }\n"
+            f"  shown() {{ c=$($T scontrol{option} -a -o show job) || return\n"
+            # JobId=12 ArrayJobId=10 ArrayTaskId=3 …
+            "  printf '%s\\n' \"$c\" | awk -v ids="
+            + shlex.quote(wanted)
+            + ' \'{ split($1, j, "="); split($2, a, "=")\n'
+            '    if (index(ids, "," j[2] ",") || (a[1] == "ArrayJobId" && index(ids, "," a[2] ","))) print }\'; }\n'
             f"  sec shown{suffix} shown\n"
             "fi\n"
         )
@@ -156,7 +163,7 @@ def lookup(tokens: Sequence[str], *, since: datetime) -> str:
     names = ",".join(quote(token, "the token") for token in tokens)
     return (
         _PREAMBLE
-        + 'put me 0 "$uid$U$me"\n'
+        + 'put me 0 "$uid"\n'
         + f'sec queue $T squeue -a -h -u "$uid" -t all -n {names} -o {_shell_text(slurm_jobs.QUEUE_FORMAT)}\n'
         + f'sec accounting $T sacct {_sacct_options(since)} -u "$uid" --name={names}\n'
         + _END
@@ -173,17 +180,23 @@ def cancel(jobs: Sequence[NativeJob]) -> str:
     return "".join([*parts, _END])
 
 
-def submit() -> str:
-    """Hand ``job.sh`` in. When a limit refuses it, say how many jobs of the user's are queued (B04)."""
+def submit(job: JobRequest) -> str:
+    """Hand ``job.sh`` in. When a limit refuses it, say how many jobs of the user's are queued (B04).
+
+    SBATCH_* variables would beat the directives of ``job.sh``, so they go; a default account or QOS of the user's
+    stays where the job names none.
+    """
+    kept = [name for name, given in (("ACCOUNT", job.account), ("QOS", job.qos)) if given is None]
+    keep = "|".join(["SLURM_CONF", *(f"SBATCH_{name}" for name in kept)])
     return (
         "(\n"
-        + _SCRUB.replace("SQUEUE_*|SACCT_*|SINFO_*|SCONTROL_*|SCANCEL_*|SLURM_*", "SQUEUE_*|SBATCH_*|SLURM_*")
+        + _scrub(keep=keep, drop="SQUEUE_*|SBATCH_*|SLURM_*")
         + "{ err=$(sbatch --parsable job.sh 2>&1 >&3 3>&-); rc=$?; } 3>&1\n"
         '[ -z "$err" ] || printf \'%s\\n\' "$err" >&2\n'
         "case $rc:$err in\n"
         "  0:*) ;;\n"
-        '  *Limit*|*policy*) n=$(squeue -h -r -u "$(id -u)" -o %i 2>/dev/null | wc -l) && '
-        "printf 'diamond: queued=%s\\n' \"$n\" | tr -d ' ' | sed 's/:/: /' >&2 ;;\n"
+        '  *Limit*|*policy*) n=$(squeue -h -r -u "$(id -u)" -o %i 2>/dev/null | wc -l | tr -d " ") && '
+        'echo "diamond: queued=$n" >&2 ;;\n'
         "esac\n"
         'exit "$rc"\n'
         ")"
