@@ -135,7 +135,9 @@ class JupyterServer:
             if self.process.poll() is not None:
                 raise JupyterError(f"The Jupyter server stopped at start:\n{self.last_words()}")
             try:
-                if self.client.get("api/status", timeout=5).status_code == 200:
+                answers = self.client.get("api/status", timeout=5).status_code == 200
+                # 503: Diamond is still starting
+                if answers and self.client.get("jupyter_diamond/api/status", timeout=5).status_code != 503:
                     return
             except httpx.TransportError:
                 pass

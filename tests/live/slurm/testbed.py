@@ -195,10 +195,9 @@ class Testbed:
         )
 
     def _is_ready(self, site: str) -> bool:
-        if self.daemons.pid(f"slurmctld-{site}") is None:
-            log = self.root / "sites" / site / "log" / "slurmctld.log"
-            words = log.read_text(errors="replace").splitlines()[-3:] if log.exists() else []
-            raise TestbedError(f"slurmctld of {site} died: {' / '.join(words)}")
+        for name in self.daemons.names():
+            if name.startswith((f"slurmctld-{site}", f"slurmd-{site}-")) and self.daemons.pid(name) is None:
+                raise TestbedError(f"{name} died: {self.daemons.last_words(name)}")
         try:
             answer = self.run(site, "sinfo", "-h", "-a", "-N", "-o", "%T", check=False, timeout=20)
         except subprocess.TimeoutExpired:
