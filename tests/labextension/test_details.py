@@ -6,9 +6,8 @@ import re
 import time
 
 import pytest
-from conftest import Lab
+from lab_browser import SECONDS, Lab, row, settle, show_sidebar
 from playwright.sync_api import Page, expect
-from test_sidebar import SECONDS, row, settle, show_sidebar
 
 pytestmark = pytest.mark.browser
 

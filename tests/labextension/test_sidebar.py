@@ -6,37 +6,14 @@ import re
 import time
 
 import pytest
-from conftest import TOKEN, Lab, start_lab, stop_lab
+from lab_browser import SECONDS, SIDEBAR, Lab, open_lab, row, settle, show_sidebar, start_lab, stop_lab
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.browser
 
-SIDEBAR = "#jupyter-diamond-sidebar"
-SECONDS = 1000
-
-
-def open_lab(page: Page, lab: Lab, *, reset: bool = True) -> None:
-    page.goto(f"{lab.url}/lab?token={TOKEN}{'&reset' if reset else ''}")
-    page.locator("#jupyterlab-splash").wait_for(state="detached", timeout=60 * SECONDS)
-
-
-def show_sidebar(page: Page, lab: Lab) -> None:
-    open_lab(page, lab)
-    page.locator('.jp-SideBar .lm-TabBar-tab[data-id="jupyter-diamond-sidebar"]').click()
-    page.locator(SIDEBAR).wait_for(state="visible")
-
-
-def row(page: Page, task: str):
-    return page.locator(f'{SIDEBAR} [data-task-id="{task}"]')
-
 
 def partition(page: Page, site: str, name: str):
     return page.locator(f'{SIDEBAR} [data-site="{site}"] [data-partition="{name}"]')
-
-
-def settle(page: Page) -> None:
-    """Wait until the first lists stand."""
-    row(page, "t-fit").wait_for()
 
 
 def test_sites_show_free_units_of_the_gating_resource_and_never_zero_for_unknown(page: Page, lab: Lab):
