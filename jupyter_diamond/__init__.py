@@ -1,5 +1,46 @@
-"""jupyter_diamond: all your cluster allocations as one pool inside JupyterLab."""
+"""jupyter_diamond: all your cluster allocations as one pool inside JupyterLab.
+
+In a notebook::
+
+    %load_ext jupyter_diamond
+    %%diamond_submit fit --cpus 2-4 --time 10m --out model
+    model = train(x, y)
+
+and later, in any kernel of yours, ``jupyter_diamond.task("fit").result()``.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jupyter_diamond.notebook.api import sites, task, tasks
+
 __version__ = "0.1.0"
+__all__ = ["load_ipython_extension", "sites", "task", "tasks"]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are loaded when first used: the server extension and the site's queue need none of them."""
+    if name in ("sites", "task", "tasks"):
+        from jupyter_diamond.notebook import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext jupyter_diamond``: the magics ``%diamond`` and ``%%diamond_submit``."""
+    from jupyter_diamond.notebook.magics import load_ipython_extension as load
+
+    load(shell)
+
+
+def _jupyter_server_extension_points() -> list[dict[str, Any]]:
+    from jupyter_diamond.server.app import DiamondApp
+
+    return [{"module": "jupyter_diamond", "app": DiamondApp}]
+
+
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    return [{"src": "labextension", "dest": "jupyter-diamond"}]

@@ -44,6 +44,10 @@ class DiamondError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback: the sentence, without frames of ours."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class InvalidRequest(DiamondError):
     """What was asked makes no sense; nothing was started."""
@@ -164,6 +168,10 @@ class RemoteError(DiamondError):
 
     def __str__(self) -> str:
         return f"{self.message}\n\n{self.traceback_text}" if self.traceback_text else self.message
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the user's own lines, then the exception and where it was raised."""
+        return [*self.traceback_text.split("\n"), f"{type(self).__name__}: {self.message}"]
 
 
 BY_CODE: dict[str, type[DiamondError]] = {

@@ -46,7 +46,7 @@ class Spec(Value):
 
     ``same_minor`` names the values that hold bytecode (closures, lambdas without source) and therefore run only under
     the kernel's own minor version. ``requires`` are the modules that must be importable at the site, checked before
-    the cell starts.
+    the cell starts. ``kernel_reads_parquet`` lets tables come back as parquet; without it they are pickled.
     """
 
     format: Literal[1] = 1
@@ -59,3 +59,4 @@ class Spec(Value):
     requires: tuple[str, ...] = ()
     python: tuple[int, int, int]
     same_minor: tuple[str, ...] = ()
+    kernel_reads_parquet: bool = False

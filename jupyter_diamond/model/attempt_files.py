@@ -7,9 +7,10 @@
       runner.py       what runs the cell (cell/runner/diamond_runner.py)
       key             the attempt's HMAC key, hex, 0600
       job.sh          the batch script
-      submit.intent   made before the scheduler is called, never overwritten
-      native          "<job id>[;<cluster>]": the record file, written when the scheduler said yes
-      claim           made by the job when it starts: a second job of the same token ends at once
+      submit.K.intent made before the scheduler is called for the K-th time, never overwritten
+      submit.K.out    what the scheduler's submit command printed, with submit.K.err
+      submit.K.rc     its exit status, written after it answered: with submit.K.out the record of the submission
+      claim           a link to the id of the job that made it when it started: a second job of the token ends at once
       started.json    {"at": epoch, "host": ..., "pid": ..., "native": ...}
       job.out         stdout and stderr of the job, live
       outputs.jsonl   what the cell showed, one nbformat output a line, in order
@@ -26,8 +27,6 @@ BUNDLE = "bundle.tar"
 RUNNER = "runner.py"
 KEY = "key"
 JOB_SCRIPT = "job.sh"
-INTENT = "submit.intent"
-NATIVE = "native"
 CLAIM = "claim"
 STARTED = "started.json"
 LOG = "job.out"
@@ -46,6 +45,11 @@ EXIT_BAD_BUNDLE = 84
 """The inputs do not have the digest that was given at submit."""
 EXIT_MISSING_IMPORT = 85
 """A module that the cell imports is not installed at the site."""
+
+
+def submission(k: int, part: str) -> str:
+    """A file of the K-th submission: ``intent``, ``out``, ``err`` or ``rc``."""
+    return f"submit.{k}.{part}"
 
 
 def attempt_folder(workdir: str, token: str) -> str:

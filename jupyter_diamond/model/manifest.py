@@ -18,7 +18,11 @@ class ForeignValue(Value):
 
 
 class ResultFile(ForeignValue):
-    """One variable that came back. ``hmac`` is HMAC-SHA256 over the file's bytes with the attempt's key."""
+    """One variable that came back. ``hmac`` is HMAC-SHA256 over the file's bytes with the attempt's key.
+
+    ``file`` is its path in the attempt's folder, e.g. ``result/x.npy``. ``bytecode`` is the minor Python, as
+    ``3.11``, when the pickle holds functions by value and runs nowhere else.
+    """
 
     name: str
     codec: Codec
@@ -26,6 +30,7 @@ class ResultFile(ForeignValue):
     bytes: int
     sha256: str
     hmac: str
+    bytecode: str = ""
     type: str = ""
     preview: str = ""
 

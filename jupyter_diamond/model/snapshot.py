@@ -24,10 +24,7 @@ Health = Literal["online", "degraded", "offline", "unknown"]
 
 
 class NodeShape(Value):
-    """A kind of node and how many of them could take work now.
-
-    ``fit`` says what single free slots there are: one entry a usable node, (free cpus, free memory bytes, free gpus).
-    """
+    """A kind of node and how many of them are in service, busy ones included."""
 
     cpus: int | None = None
     memory_bytes: int | None = None

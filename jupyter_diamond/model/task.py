@@ -84,6 +84,8 @@ class Attempt(Value):
     account: str | None = None
     size: Size
     folder: str | None = None
+    submissions: int = 0
+    """How often the scheduler has been called for this attempt; all but the last were sure refusals."""
     native: NativeJob | None = None
     state: State = State.WAITING
     raw_state: str = ""
@@ -140,10 +142,14 @@ class Task(Value):
 
 
 class Submitted(Value):
-    """The answer to a submission. ``attached`` is True when the same cell was active already and nothing was sent."""
+    """The answer to a submission. ``attached`` is True when the same cell was active already and nothing was sent.
+
+    ``created`` is False when the client token was known, or when it attached.
+    """
 
     task: Task
     attached: bool = False
+    created: bool = True
 
 
 class TaskSummary(Value):

@@ -42,7 +42,7 @@ class LogChunk(Value):
 class ResultView(Value):
     """A finished attempt's receipt with its small values inline.
 
-    ``inline`` maps file names below ``result/`` to base64; larger ones are fetched one by one.
+    ``inline`` maps files (``result/NAME``) to base64; larger ones are fetched one by one.
     ``outputs`` are nbformat outputs.
     """
 

@@ -7,6 +7,9 @@ is an end-file even when the runner was killed.
 
 from __future__ import annotations
 
+import json
+import shlex
+
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.jobs import JobRequest
 from jupyter_diamond.parsing.quoting import quote
@@ -24,31 +27,39 @@ def body(job: JobRequest, *, native_id: str) -> str:
 
 def _claim(job: JobRequest, native_id: str) -> list[str]:
     return [
+        "diamond_umask=$(umask)",
         "umask 077",
         f"cd {quote(job.folder, 'the attempt folder')} || exit 73",
         f'diamond_job="{native_id}"',
-        f"if mkdir {files.CLAIM} 2>/dev/null; then",
-        f'  printf "%s\\n" "$diamond_job" > {files.CLAIM}/job',
-        # a requeued job is the same job: it may go on
-        f'elif [ "$(cat {files.CLAIM}/job 2>/dev/null)" != "$diamond_job" ]; then',
-        f'  echo "diamond: job $(cat {files.CLAIM}/job) runs this attempt already; this one ends." >&2',
+        # a link is made in one step, name and content; a requeued job is the same job and may go on
+        f'ln -sn "$diamond_job" {files.CLAIM} 2>/dev/null',
+        f'if [ "$(readlink {files.CLAIM})" != "$diamond_job" ]; then',
+        f'  echo "diamond: job $(readlink {files.CLAIM}) runs this attempt already; this one ends." >&2',
         f"  exit {files.EXIT_CLAIMED}",
         "fi",
         f"rm -f {files.END} {files.MANIFEST}",
+        # not every date knows %N
+        'diamond_now() { case "$(date +%s.%N)" in *[!0-9.]*) date +%s ;; *) date +%s.%N ;; esac; }',
         (
-            f'printf \'{{"at": %s, "host": "%s", "pid": %s, "native": "%s"}}\\n\' "$(date +%s.%N)" "$(uname -n)" "$$" '
+            f'printf \'{{"at": %s, "host": "%s", "pid": %s, "native": "%s"}}\\n\' "$(diamond_now)" "$(uname -n)" "$$" '
             f'"$diamond_job" > {files.STARTED}.tmp && mv {files.STARTED}.tmp {files.STARTED}'
         ),
         "diamond_end() {",
         f"  [ -e {files.END} ] && return",
         (
             f'  printf \'{{"format": 1, "token": "%s", "by": "shell", "outcome": "FAILED", "exit_code": %s, "at": %s, '
-            f'"why": "%s"}}\\n\' {quote(job.token)} "$1" "$(date +%s.%N)" "$2" > {files.END}.tmp '
+            f'"why": "%s"}}\\n\' {quote(job.token)} "$1" "$(diamond_now)" "$2" > {files.END}.tmp '
             f"&& mv {files.END}.tmp {files.END}"
         ),
         "}",
         'diamond_stop() { echo "diamond: $2" >&2; diamond_end "$1" "$2"; exit "$1"; }',
+        "trap 'diamond_stop 143 \"terminated by the scheduler before the cell began\"' TERM",
     ]
+
+
+def _sentence(text: str) -> str:
+    """A sentence as one shell word that may stand between the quotes of a JSON string."""
+    return shlex.quote(json.dumps(text)[1:-1])
 
 
 def _modules(job: JobRequest) -> list[str]:
@@ -56,21 +67,26 @@ def _modules(job: JobRequest) -> list[str]:
     lines = []
     if start.kind == "source":
         path = quote(start.path, "the modules file")
-        lines.append(
-            f"[ -r {path} ] || diamond_stop {files.EXIT_NO_MODULES} "
-            f"'modules cannot start: the file that the site profile names for it is not readable'"
-        )
+        why = f"modules cannot start: the site profile says to source {start.path}, which is not readable here"
+        lines.append(f"[ -r {path} ] || diamond_stop {files.EXIT_NO_MODULES} {_sentence(why)}")
         lines.append(f". {path}")
     if start.kind != "none" or start.load:
+        why = "environment modules do not start in batch jobs here: set modules.kind in the site catalogue"
         lines.append(
-            f"command -v module >/dev/null 2>&1 || diamond_stop {files.EXIT_NO_MODULES} "
-            f"'environment modules do not start in batch jobs here: set modules.kind in the site catalogue'"
+            f"command -v module >/dev/null 2>&1 || diamond_stop {files.EXIT_NO_MODULES} {_sentence(why)}",
         )
     for name in start.load:
-        word = quote(name, "the module name")
-        lines.append(
-            f"module load {word} || diamond_stop {files.EXIT_NO_MODULES} 'a module of the site profile does not load'"
-        )
+        why = f"the module {name} of the site profile does not load here; the log says why"
+        lines += [
+            'diamond_before="$LOADEDMODULES"',
+            f"module load {quote(name, 'the module name')} || diamond_stop {files.EXIT_NO_MODULES} {_sentence(why)}",
+            # B22: old modules print an error and still say 0
+            (
+                f'case ":$LOADEDMODULES:" in *:{quote(name)}:* | *:{quote(name)}/*) ;; '
+                '*) [ "$LOADEDMODULES" != "$diamond_before" ] || '
+                f"diamond_stop {files.EXIT_NO_MODULES} {_sentence(why)} ;; esac"
+            ),
+        ]
     return lines
 
 
@@ -81,14 +97,29 @@ def _environment(job: JobRequest) -> list[str]:
 def _command(job: JobRequest) -> list[str]:
     program = quote(job.command[0], "the interpreter")
     words = " ".join(quote_argument(word) for word in job.command[1:])
+    absent = f"the interpreter for cells, {job.command[0]}, is not there: set python in the site catalogue"
+    old = f"the interpreter for cells, {job.command[0]}, is older than Python 3.6: set python in the site catalogue"
     return [
-        (
-            f"command -v {program} >/dev/null 2>&1 || diamond_stop {files.EXIT_NO_PYTHON} "
-            "'the interpreter for cells is not there: set python in the site catalogue'"
-        ),
+        f"command -v {program} >/dev/null 2>&1 || diamond_stop {files.EXIT_NO_PYTHON} {_sentence(absent)}",
+        f"diamond_bin=$(dirname -- {program})",
+        # B23: never `conda activate`; an environment's programs are found beside its interpreter
+        '{ [ -e "$diamond_bin/../pyvenv.cfg" ] || [ -d "$diamond_bin/../conda-meta" ]; } && PATH="$diamond_bin:$PATH"',
+        'umask "$diamond_umask"',
+        "trap : TERM",  # the cell has it too, and this shell must be there after it
         f"{program} {words}",
         "diamond_rc=$?",
-        'diamond_end "$diamond_rc" "the process that ran the cell ended without writing its result"',
+        "umask 077",
+        f'if [ "$diamond_rc" != 0 ] && [ ! -e {files.END} ]; then',
+        f"  {program} -c 'import sys; sys.exit(99 * (sys.version_info < (3, 6)))' >/dev/null 2>&1",
+        f'  [ "$?" != 99 ] || diamond_stop {files.EXIT_NO_PYTHON} {_sentence(old)}',
+        "fi",
+        'case "$diamond_rc" in',
+        "  137) diamond_why='the cell was killed (signal 9): by the scheduler, or because memory ran out' ;;",
+        "  139) diamond_why='the cell crashed (segmentation fault); the log shows where' ;;",
+        "  143) diamond_why='terminated by the scheduler' ;;",
+        "  *) diamond_why='the process that ran the cell ended without writing its result' ;;",
+        "esac",
+        'diamond_end "$diamond_rc" "$diamond_why"',
         'exit "$diamond_rc"',
     ]
 

@@ -1,0 +1,60 @@
+# Every target sets up what it needs. SLURM=1 uses three real Slurm clusters on this machine (root).
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+PY := .venv/bin/python
+OUT ?= screenshots
+ARGS ?=
+LIVE := $(if $(SLURM),--slurm)
+# Files that pip copies at install: a change in them needs another install.
+COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \
+          $(wildcard jupyter_diamond/labextension/package.json)
+
+.PHONY: help demo lab test lint bench screenshots clean debian
+
+help:
+	@echo 'make demo [SLURM=1]   run the example notebook on a Jupyter server of its own, print decision, log and result'
+	@echo 'make lab [SLURM=1]    open JupyterLab with the extension on the example notebooks'
+	@echo 'make test [ARGS=...]  install what the tests need, run them all (ARGS go to pytest)'
+	@echo 'make lint             ruff, mypy, and tsc where node is installed'
+	@echo 'make bench            every benchmark, tables on stdout'
+	@echo 'make screenshots [OUT=folder]   every view as a picture'
+	@echo 'make clean            remove what make has made'
+
+.venv/installed: $(COPIED)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed: make PYTHON=/path/to/python3")'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || bash tests/live/debian.sh python
+	@[ -x .venv/bin/pip ] || $(PYTHON) -m venv --clear .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[test]'
+	@touch $@
+
+debian: ; @bash tests/live/debian.sh $(if $(SLURM),slurm)
+
+demo: .venv/installed $(if $(SLURM),debian)
+	@$(PY) -m tests.live.demo $(LIVE)
+
+lab: .venv/installed $(if $(SLURM),debian)
+	@$(PY) -m tests.live.demo --lab $(LIVE)
+
+# debian.sh prints the markers of the tests that cannot run here; in CI it fails instead.
+test: .venv/installed
+	@without="$$(bash tests/live/debian.sh tests)" && JUPYTER_DIAMOND_TESTS_WITHOUT="$$without" $(PY) -m pytest $(ARGS)
+
+lint: .venv/installed
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	@if command -v node >/dev/null; then bash tests/live/tsc.sh; else echo 'tsc: left out, node is not installed'; fi
+
+bench: .venv/installed
+	@bash tests/live/debian.sh tests >/dev/null
+	@set -e; for bench in tests/benchmarks/bench_*.py; do \
+	  module="$${bench%.py}"; echo; echo "== $$(basename "$$module")"; $(PY) -m "$${module//\//.}"; done
+
+screenshots: .venv/installed
+	@bash tests/live/debian.sh tests >/dev/null
+	@$(PY) -m tests.live.screenshots $(OUT)
+
+clean:
+	rm -rf .venv build dist $(OUT) labextension/node_modules labextension/lib .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

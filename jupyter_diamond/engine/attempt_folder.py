@@ -1,0 +1,66 @@
+"""Reading what a job leaves in its attempt's folder: the start, the end, the receipt."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from jupyter_diamond.model import attempt_files as files
+from jupyter_diamond.model.manifest import EndFile, ForeignValue, Manifest
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Started(ForeignValue):
+    """``started.json``, written by the batch script's head. ``native`` is the id of the job that made the claim."""
+
+    at: float
+    host: str = ""
+    native: str = ""
+
+
+class Seen(ForeignValue):
+    """What one look into an attempt's folder found. ``unreadable`` names files that are there but make no sense."""
+
+    started: Started | None = None
+    end: EndFile | None = None
+    manifest: Manifest | None = None
+    unreadable: tuple[str, ...] = ()
+
+
+def parse(model: type[M], data: bytes) -> M | None:
+    """A file's content as a value; None when it makes no sense."""
+    try:
+        return model.model_validate(json.loads(data.decode("utf-8")))
+    except (ValidationError, ValueError):
+        return None
+
+
+def look(folder: str, *, started_known: bool) -> Seen:
+    """Look into a folder on this machine. Cheap when nothing is new: one or two ``stat`` calls."""
+    started, end, manifest = None, None, None
+    unreadable: list[str] = []
+    if not started_known and (data := _read(folder, files.STARTED)) is not None:
+        started = parse(Started, data)
+        if started is None:
+            unreadable.append(files.STARTED)
+    if (data := _read(folder, files.END)) is not None:
+        end = parse(EndFile, data)
+        if end is None:
+            unreadable.append(files.END)
+        elif (receipt := _read(folder, files.MANIFEST)) is not None:
+            manifest = parse(Manifest, receipt)
+            if manifest is None:
+                unreadable.append(files.MANIFEST)
+    return Seen(started=started, end=end, manifest=manifest, unreadable=tuple(unreadable))
+
+
+def _read(folder: str, name: str) -> bytes | None:
+    try:
+        with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123 - called for every job every tick
+            return file.read(16 << 20)
+    except OSError:
+        return None

@@ -1,0 +1,118 @@
+"""The live state of every site: probed in parallel, each with its own deadline and back-off, kept with its age."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from datetime import datetime, timezone
+
+from jupyter_diamond.engine.ledger import Ledger
+from jupyter_diamond.engine.link import SiteLink, SiteLinks
+from jupyter_diamond.engine.pace import Pace
+from jupyter_diamond.errors import DiamondError, InvalidRequest
+from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.snapshot import SiteReading, Snapshot
+from jupyter_diamond.settings import DiamondEngine
+
+_OFFLINE_AFTER = 3
+
+
+class Collector:
+    """Probes sites and holds the newest reading of each."""
+
+    def __init__(self, links: SiteLinks, ledger: Ledger, settings: DiamondEngine, log: logging.Logger) -> None:
+        self._links, self._ledger, self._settings, self._log = links, ledger, settings, log
+        self._readings = {name: _unread(link) for name, link in links.items()}
+        self._failures = dict.fromkeys(links, 0)
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._number = 0
+        self.writes_events = False
+
+    def snapshot(self) -> Snapshot:
+        """Every site's newest reading, now."""
+        return Snapshot(id=self._number, taken_at=datetime.now(timezone.utc), sites=tuple(self._readings.values()))
+
+    async def refresh(self, names: Iterable[str], *, older_than_s: float = 0.0, wait_s: float | None = None) -> None:
+        """Probe the named sites whose reading is older; probes that are under way already are joined, not repeated."""
+        probes = [self._probe_once(self._links[name]) for name in names if self._age(name) >= older_than_s]
+        if probes:
+            await asyncio.wait(probes, timeout=wait_s)
+
+    async def run(self) -> None:
+        """Probe every site at its tick until cancelled; one slow site never delays another."""
+        await asyncio.gather(*(self._run_site(link) for link in self._links.values()))
+
+    async def stop(self) -> None:
+        """Cancel probes that are under way."""
+        for task in self._running.values():
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def _run_site(self, link: SiteLink) -> None:
+        pace = Pace(self._settings.probe_tick_s, max(600.0, self._settings.probe_tick_s))
+        while True:
+            await self.refresh([link.name])
+            if self._failures[link.name] == 0:
+                pace.reset()
+            await asyncio.sleep(pace.next() if self._failures[link.name] else self._settings.probe_tick_s)
+
+    def _age(self, name: str) -> float:
+        read_at = self._readings[name].read_at
+        return float("inf") if read_at is None else time.time() - read_at.timestamp()
+
+    def _probe_once(self, link: SiteLink) -> asyncio.Task[None]:
+        task = self._running.get(link.name)
+        if task is None or task.done():
+            task = asyncio.create_task(self._probe(link), name=f"diamond-probe-{link.name}")
+            self._running[link.name] = task
+        return task
+
+    async def _probe(self, link: SiteLink) -> None:
+        started = time.monotonic()
+        now = datetime.now(timezone.utc)
+        try:
+            done = await link.run(link.scheduler.probe_script(), timeout_s=self._settings.probe_timeout_s)
+            reading = link.scheduler.parse_probe(link.name, done, read_at=datetime.now(timezone.utc))
+        except InvalidRequest:
+            raise
+        except DiamondError as problem:
+            await self._failed(link, problem, now)
+            return
+        self._failures[link.name] = 0
+        await self._keep(
+            reading.model_copy(
+                update={
+                    "transport": link.site.transport, "tried_at": now, "problem": "",
+                    "health": "online" if reading.health == "unknown" else reading.health,
+                    "probe_s": round(time.monotonic() - started, 3), "simulated": link.site.simulated,
+                }
+            )
+        )  # fmt: skip
+
+    async def _failed(self, link: SiteLink, problem: DiamondError, now: datetime) -> None:
+        self._failures[link.name] += 1
+        health = "offline" if self._failures[link.name] >= _OFFLINE_AFTER else "degraded"
+        self._log.info("%s: probe failed: %s", link.name, problem.message)
+        last = self._readings[link.name]
+        await self._keep(last.model_copy(update={"health": health, "tried_at": now, "problem": problem.message}))
+
+    async def _keep(self, reading: SiteReading) -> None:
+        old = self._readings[reading.site]
+        self._readings[reading.site] = reading
+        self._number += 1
+        subject = f"site:{reading.site}"
+        if self.writes_events and old.health != reading.health:
+            await self._ledger.write(
+                self._ledger.store.append_event, "site.health_changed", subject,
+                {"from": old.health, "to": reading.health, "why": reading.problem[:500]},
+                datetime.now(timezone.utc),
+            )  # fmt: skip
+        self._ledger.tell(Event(seq=0, at=datetime.now(timezone.utc), type="snapshot.refreshed", subject=subject))
+
+
+def _unread(link: SiteLink) -> SiteReading:
+    return SiteReading(
+        site=link.name, transport=link.site.transport, scheduler=link.site.scheduler, simulated=link.site.simulated
+    )

@@ -1,0 +1,146 @@
+"""What advances work: the lease, the watchers of all sites, recovery at start, and news from other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import time
+
+from jupyter_diamond.engine.collector import Collector
+from jupyter_diamond.engine.ledger import Ledger
+from jupyter_diamond.engine.link import SiteLinks
+from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.submit import newest
+from jupyter_diamond.engine.watch import SiteWatcher
+from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.task import Task
+from jupyter_diamond.settings import DiamondEngine
+
+_FOREIGN_NEWS_S = 0.5
+"""How often the store is asked whether another process wrote: 20 microseconds each."""
+
+
+class Engine:
+    """Advances every active task while this server holds the lease; otherwise only follows the log."""
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        links: SiteLinks,
+        spool: Spool,
+        settings: DiamondEngine,
+        lease_s: float,
+        log: logging.Logger,
+    ) -> None:
+        self._ledger, self._links, self._spool, self._settings, self._log = ledger, links, spool, settings, log
+        self._lease_s = lease_s
+        self.holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.collector = Collector(links, ledger, settings, log)
+        self.advances = False
+        self._watchers: dict[str, SiteWatcher] = {}
+        self._owned: set[asyncio.Task[None]] = set()
+        self._working: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Try for the lease, and go on in the background."""
+        self._ledger.listen(self._hear)
+        await self._try_lease()
+        self._own(self._heart(), self._owned, "diamond-heart")
+
+    async def stop(self) -> None:
+        """Stop all background work and give the lease back; jobs run on."""
+        for group in (self._owned, self._working):
+            for task in list(group):
+                task.cancel()
+            await asyncio.gather(*group, return_exceptions=True)
+        await self.collector.stop()
+        if self.advances:
+            await self._ledger.do(self._ledger.store.release_lease, self.holder)
+            self.advances = False
+
+    def adopt(self, task: Task) -> None:
+        """Begin to advance a task, or hear that it was changed. Does nothing where another server advances work."""
+        if not self.advances or task.state.terminal:
+            return
+        watcher = self._watchers.get(newest(task).site)
+        if watcher is None:
+            self._log.warning("task %s runs at %s, which is no longer in the catalogue", task.id, newest(task).site)
+            return
+        watcher.watch(task)
+
+    def _own(self, coroutine: object, group: set[asyncio.Task[None]], name: str) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(coroutine, name=name)  # type: ignore[arg-type]
+        group.add(task)
+        task.add_done_callback(lambda done: self._gone(done, group))
+
+    def _gone(self, task: asyncio.Task[None], group: set[asyncio.Task[None]]) -> None:
+        group.discard(task)
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            self._log.error("%s ended: %s", task.get_name(), problem, exc_info=problem)
+
+    async def _heart(self) -> None:
+        renew_at = time.monotonic() + self._lease_s / 3
+        while True:
+            await asyncio.sleep(_FOREIGN_NEWS_S)
+            try:
+                await self._ledger.foreign_news()
+                if time.monotonic() >= renew_at:
+                    renew_at = time.monotonic() + self._lease_s / 3
+                    await self._try_lease()
+            except DiamondError as problem:
+                self._log.warning("%s", problem.message)
+
+    async def _hold(self) -> bool:
+        """Whether this server holds the lease; renews it."""
+        return await self._ledger.write(self._ledger.store.take_lease, self.holder, at=time.time(), ttl_s=self._lease_s)
+
+    async def _try_lease(self) -> None:
+        mine = await self._hold()
+        if mine and not self.advances:
+            await self._take_over()
+        elif not mine and self.advances:
+            self._log.error("another server took the lease; this one only reads from now on")
+            self.advances = self.collector.writes_events = False
+            for task in list(self._working):
+                task.cancel()
+
+    async def _take_over(self) -> None:
+        """Start the watchers and rebind every active task to its site: recovery is the ordinary start."""
+        self.advances = self.collector.writes_events = True
+        self._watchers = {
+            name: SiteWatcher(
+                link=link,
+                ledger=self._ledger,
+                spool=self._spool,
+                settings=self._settings,
+                log=self._log,
+                holds=self._hold,
+            )
+            for name, link in self._links.items()
+        }
+        for task in await self._ledger.do(self._ledger.store.active):
+            self.adopt(task)
+        for name, watcher in self._watchers.items():
+            self._own(self._keep_watching(watcher), self._working, f"diamond-watch-{name}")
+        self._own(self.collector.run(), self._working, "diamond-collector")
+
+    async def _keep_watching(self, watcher: SiteWatcher) -> None:
+        while True:
+            try:
+                await watcher.run()
+            except Exception:  # noqa: BLE001, PERF203 - a defect of ours, or a full disk, must not end the watch for good
+                self._log.exception("watching %s failed; it goes on in 5 s", watcher.link.name)
+                await asyncio.sleep(5.0)
+
+    def _hear(self, event: Event) -> None:
+        kind, _, task_id = event.subject.partition(":")
+        if self.advances and kind == "task" and event.type in ("task.created", "task.cancel_requested"):
+            self._own(self._pick_up(task_id), self._working, f"diamond-pick-up-{task_id}")
+
+    async def _pick_up(self, task_id: str) -> None:
+        self.adopt(await self._ledger.do(self._ledger.store.task, task_id))

@@ -1,0 +1,120 @@
+"""The way to the store: one worker thread, so that SQLite never blocks the loop, and news for whoever waits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.task import Task
+from jupyter_diamond.store import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Listener = Callable[[Event], None]
+
+
+class Ledger:
+    """The store behind an executor of one thread, and its event log as something to wait for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="diamond-store")
+        self._store: Store | None = None
+        self._cursor = 0
+        self._version = -1
+        self._news = asyncio.Event()
+        self._listeners: list[Listener] = []
+
+    async def open(self) -> None:
+        """Open the store, migrating it when needed. Raises StoreError."""
+        self._store = await asyncio.get_running_loop().run_in_executor(self._thread, Store, self.path)
+        self._cursor = await self.do(self.store.newest_event)
+        self._version = await self.do(self.store.data_version)
+
+    async def close(self) -> None:
+        """Close the store and its thread."""
+        if self._store is not None:
+            await self.do(self._store.close)
+            self._store = None
+        self._thread.shutdown(wait=True)
+
+    @property
+    def store(self) -> Store:
+        """The open store, for naming its methods; call them only through ``do``."""
+        assert self._store is not None, "the ledger is not open"
+        return self._store
+
+    async def do(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a method of the store in its thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: method(*args, **kwargs))
+
+    async def write(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a method that appends events, and tell whoever waits for them."""
+        result = await self.do(method, *args, **kwargs)
+        await self.pump()
+        return result
+
+    async def update(self, task: Task, type_: str, data: dict[str, Any], **changes: Any) -> Task:
+        """Change the newest attempt of a task together with the event that says why."""
+        attempt = task.attempt
+        assert attempt is not None, "a task always has an attempt"
+        return await self.write(
+            self.store.update_attempt,
+            task.id,
+            attempt.n,
+            at=from_epoch(time.time()),
+            type=type_,  # type: ignore[arg-type]  # EventType, checked by the store
+            data={name: value[:1000] if isinstance(value, str) else value for name, value in data.items()},
+            changes=changes,
+        )
+
+    def listen(self, listener: Listener) -> None:
+        """Call ``listener`` on the loop for every new event, whichever process wrote it."""
+        self._listeners.append(listener)
+
+    def tell(self, event: Event) -> None:
+        """Give an event to the listeners without storing it (fresh readings of a site)."""
+        for listener in self._listeners:
+            listener(event)
+
+    async def pump(self) -> bool:
+        """Read what is new in the log and wake whoever waits. True when there was something."""
+        found = False
+        while events := await self.do(self.store.events, self._cursor, 500):
+            found = True
+            self._cursor = events[-1].seq
+            for event in events:
+                self.tell(event)
+        if found:
+            self._news.set()
+            self._news = asyncio.Event()
+        return found
+
+    async def foreign_news(self) -> bool:
+        """Look whether another process wrote; cheap enough to ask twice a second."""
+        version = await self.do(self.store.data_version)
+        if version == self._version:
+            return False
+        self._version = version
+        return await self.pump()
+
+    async def wait(self, after: int, seconds: float) -> None:
+        """Return when there are events after ``after``, or when the time is over."""
+        deadline = time.monotonic() + seconds
+        while True:
+            news = self._news
+            if self._cursor > after:
+                return
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            try:
+                await asyncio.wait_for(news.wait(), left)
+            except asyncio.TimeoutError:
+                return

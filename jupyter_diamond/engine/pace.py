@@ -1,0 +1,21 @@
+"""When to ask again: soon after something changed, ever more seldom while nothing does."""
+
+from __future__ import annotations
+
+
+class Pace:
+    """Growing waits, ``first`` doubling up to ``most``, never under ``floor``. All in seconds."""
+
+    def __init__(self, first: float, most: float, *, floor: float = 0.0) -> None:
+        self._first, self._most, self._floor = first, most, floor
+        self._next = first
+
+    def reset(self) -> None:
+        """Something changed: ask soon."""
+        self._next = self._first
+
+    def next(self) -> float:
+        """How long to wait now."""
+        wait = max(self._next, self._floor)
+        self._next = min(self._next * 2, self._most)
+        return wait

@@ -1,0 +1,111 @@
+"""What an answer about a job changes in its attempt. Pure: the clock comes in as an argument."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from jupyter_diamond.engine.attempt_folder import Seen
+from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.jobs import JobRow, NativeJob
+from jupyter_diamond.model.manifest import EndFile, Manifest
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Attempt
+from jupyter_diamond.parsing.outcomes import Ending, outcome_of
+
+_FACTS = ("started_at", "expected_start_at", "nodes", "max_rss_bytes")
+
+
+def from_queue(attempt: Attempt, row: JobRow, *, now: datetime) -> dict[str, Any]:
+    """Changes that a queue row makes. A queue row never ends an attempt: accounting and the end-file do."""
+    state = State.COMPLETING if row.state.terminal else row.state
+    if attempt.state is State.COMPLETING and not row.requeued:
+        state = State.COMPLETING
+    wanted: dict[str, Any] = {
+        "state": state,
+        "raw_state": row.raw_state,
+        "reason": row.reason,
+        "reason_class": row.reason_class,
+        "trouble": "",
+    }
+    wanted |= {name: getattr(row, name) for name in _FACTS if getattr(row, name)}
+    if row.requeued:
+        wanted |= {"started_at": None, "state": State.PENDING if state is State.COMPLETING else state}
+    changes = {name: value for name, value in wanted.items() if getattr(attempt, name) != value}
+    if changes:
+        changes["last_seen_at"] = now
+    return changes
+
+
+def from_folder(attempt: Attempt, seen: Seen) -> dict[str, Any]:
+    """Changes that the job's own files make: it has started, its result is there."""
+    changes: dict[str, Any] = {}
+    if seen.started is not None and attempt.started_at is None:
+        changes |= {"started_at": from_epoch(seen.started.at), "state": State.RUNNING, "trouble": ""}
+        if seen.started.host:
+            changes["nodes"] = seen.started.host
+        native = attempt.native
+        if seen.started.native and native is not None and not _same_job(native, seen.started.native):
+            # two jobs carried the token; the one that made the claim is the one that runs
+            changes["native"] = NativeJob(id=seen.started.native, cluster=native.cluster)
+    if seen.end is not None and not attempt.result_ready:
+        changes |= {"state": State.COMPLETING, "result_ready": seen.manifest is not None, "trouble": ""}
+        if seen.manifest is not None and seen.manifest.max_rss_bytes:
+            changes["max_rss_bytes"] = seen.manifest.max_rss_bytes
+    return changes
+
+
+def _same_job(native: NativeJob, claimed: str) -> bool:
+    return claimed == native.id or claimed.partition("_")[0] == native.id.partition("_")[0]
+
+
+def final(
+    row: JobRow, end: EndFile | None, manifest: Manifest | None, *, attempt: Attempt, cancelled_by: str | None
+) -> dict[str, Any]:
+    """How the attempt ended: accounting and the end-file must agree, a disagreement is said (B11)."""
+    ending = outcome_of(row, end, cancel_requested=cancelled_by is not None, memory_bytes=attempt.size.memory_bytes)
+    changes: dict[str, Any] = {
+        "state": ending.state, "raw_state": row.raw_state, "cause": _cause(ending, manifest, cancelled_by),
+        "next": ending.next, "evidence": ending.evidence, "exit_code": row.exit_code, "signal": row.signal,
+        "trouble": "",
+    }  # fmt: skip
+    changes |= {name: getattr(row, name) for name in ("started_at", "ended_at", "max_rss_bytes") if getattr(row, name)}
+    if row.nodes:
+        changes["nodes"] = row.nodes
+    return changes
+
+
+def _cause(ending: Ending, manifest: Manifest | None, cancelled_by: str | None) -> str:
+    """The cell's own words where it was the cell that failed."""
+    if ending.state is State.CANCELLED and cancelled_by is not None:
+        return f"Cancelled by {cancelled_by}."
+    if ending.state is not State.FAILED or manifest is None:
+        return ending.cause
+    if manifest.error is not None:
+        return f"{manifest.error.ename}: {manifest.error.evalue}"
+    if manifest.missing:
+        names = ", ".join(f"`{value.name}`" for value in manifest.missing)
+        return f"The cell ended without error, but {names} did not come back: {manifest.missing[0].why}"
+    return ending.cause
+
+
+def lost(end: EndFile | None, *, now: datetime, silent_s: float) -> dict[str, Any]:
+    """What to say when every source has been silent about a job for long (B07)."""
+    minutes = max(1, round(silent_s / 60))
+    if end is not None:
+        good = end.outcome == "OK"
+        return {
+            "state": State.COMPLETED if good else State.FAILED,
+            "ended_at": from_epoch(end.at),
+            "exit_code": end.exit_code,
+            "cause": "" if good else end.why or f"The cell ended with exit code {end.exit_code}.",
+            "evidence": (
+                f"the scheduler has not known this job for {minutes} min; its own end-file says how it ended",
+            ),
+        }
+    return {
+        "state": State.LOST,
+        "ended_at": now,
+        "cause": f"Queue and accounting have not known this job for {minutes} min, and it left no end-file.",
+        "next": "Look into the attempt's folder and log, then run the cell again.",
+    }

@@ -1,0 +1,88 @@
+"""The two scripts of a submission: *submit once*, and *what became of it*.
+
+Both are idempotent. ``submit.K.intent`` is made with noclobber before the scheduler is called for the K-th time;
+``submit.K.rc`` is renamed into place after it answered. A folder with an intent and no answer means *unknown*: the job
+must be looked for by its token.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from importlib.resources import files as package_files
+from typing import Literal
+
+from jupyter_diamond.model import attempt_files as files
+from jupyter_diamond.model.base import Value
+from jupyter_diamond.parsing.quoting import quote
+from jupyter_diamond.transport.base import Completed
+
+Fate = Literal["answered", "intent", "nothing", "no_folder", "no_space"]
+_MARK = "@@diamond:"
+
+
+class SubmitAnswer(Value):
+    """What a submit or peek script found. ``answer`` is the scheduler's own, when it gave one."""
+
+    fate: Fate
+    answer: Completed
+
+
+def runner_source() -> bytes:
+    """The runner, as it is sent to a site."""
+    return (package_files("jupyter_diamond.cell.runner") / "diamond_runner.py").read_bytes()
+
+
+def sealed(parts: dict[str, bytes]) -> bytes:
+    """A tar of the attempt's first files, all 0600."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, data in parts.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(data), 0o600
+            tar.addfile(member, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def submit_script(folder: str, submit_command: str, *, k: int) -> str:
+    """Stage from stdin and submit. However often the script is delivered, the K-th submission happens once."""
+    where = quote(folder, "the attempt folder")
+    out, err, rc = (files.submission(k, part) for part in ("out", "err", "rc"))
+    return f"""umask 077
+mkdir -p {where} && chmod 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
+{_recorded(k)}
+(set -C; : > {files.submission(k, "intent")}) 2>/dev/null || {{ echo {_MARK}intent; exit 0; }}
+tar -xf - 2>{err} || {{ rm -f {files.submission(k, "intent")}; echo {_MARK}no_space; cat {err} >&2; exit 0; }}
+{{ {submit_command}
+}} >{out} 2>{err} </dev/null
+rc=$?
+echo $rc > {rc}.tmp && mv {rc}.tmp {rc}
+echo {_MARK}answered; cat {out}; cat {err} >&2; exit $rc
+"""
+
+
+def peek_script(folder: str, *, k: int) -> str:
+    """What became of the K-th submission, without touching anything."""
+    where = quote(folder, "the attempt folder")
+    return f"""cd {where} 2>/dev/null || {{ echo {_MARK}nothing; exit 0; }}
+{_recorded(k)}
+if [ -e {files.submission(k, "intent")} ]; then echo {_MARK}intent; else echo {_MARK}nothing; fi
+"""
+
+
+def _recorded(k: int) -> str:
+    out, err, rc = (files.submission(k, part) for part in ("out", "err", "rc"))
+    return f'if [ -e {rc} ]; then echo {_MARK}answered; cat {out}; cat {err} >&2; exit "$(cat {rc})"; fi'
+
+
+def read_answer(done: Completed) -> SubmitAnswer:
+    """Part our own first line from what the scheduler said."""
+    first, _, rest = done.stdout.partition(b"\n")
+    word = first.decode("ascii", "replace").removeprefix(_MARK)
+    fates: dict[str, Fate] = {
+        "answered": "answered", "intent": "intent", "nothing": "nothing", "no_folder": "no_folder",
+        "no_space": "no_space",
+    }  # fmt: skip
+    # a script that died before its first line may have gone as far as the scheduler: look for the job
+    fate: Fate = fates.get(word, "intent")
+    return SubmitAnswer(fate=fate, answer=done.model_copy(update={"stdout": rest}))

@@ -1,0 +1,228 @@
+"""Bringing one attempt into a site's queue: once, whatever the instant at which an answer is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from jupyter_diamond.engine.ledger import Ledger
+from jupyter_diamond.engine.link import SiteLink
+from jupyter_diamond.engine.pace import Pace
+from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.stage import SubmitAnswer, peek_script, read_answer, runner_source, sealed, submit_script
+from jupyter_diamond.errors import DiamondError, NotFound, SchedulerError, SubmitRefused, TransportError
+from jupyter_diamond.model import attempt_files as files
+from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.jobs import JobRequest, JobRow, NativeJob
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Attempt, Task, TaskRequest
+from jupyter_diamond.settings import DiamondEngine
+
+_LOOKING = (State.SUBMITTING, State.SUBMIT_UNKNOWN)
+
+
+def newest(task: Task) -> Attempt:
+    """The newest attempt; a stored task always has one."""
+    attempt = task.attempt
+    assert attempt is not None, "a stored task has an attempt"
+    return attempt
+
+
+class Submitter:
+    """Submits the attempts of one site."""
+
+    def __init__(
+        self,
+        link: SiteLink,
+        ledger: Ledger,
+        spool: Spool,
+        settings: DiamondEngine,
+        log: logging.Logger,
+        *,
+        holds: Callable[[], Awaitable[bool]],
+    ) -> None:
+        """``holds`` makes sure, right before a remote act, that this server still holds the lease."""
+        self._link, self._ledger, self._spool, self._settings, self._log = link, ledger, spool, settings, log
+        self._holds = holds
+
+    async def bring_in(self, task: Task) -> Task:
+        """Work on the attempt until it has a job id or has ended."""
+        pace = Pace(1.0, 60.0)
+        while True:
+            task = await self._ledger.do(self._ledger.store.task, task.id)
+            attempt = newest(task)
+            if attempt.native is not None or attempt.state.terminal:
+                return task
+            try:
+                task = await self._step(task)
+            except (TransportError, SchedulerError) as problem:
+                task = await self._trouble(task, problem)
+            except DiamondError as problem:
+                task = await self._reject(task, problem)
+            attempt = newest(task)
+            if attempt.native is not None or attempt.state.terminal:
+                return task
+            await asyncio.sleep(pace.next())
+
+    async def _step(self, task: Task) -> Task:
+        if newest(task).state in _LOOKING:
+            return await self._find(task)
+        if task.cancel_requested_by is not None:
+            return await self._cancelled(task)
+        return await self._send(task)
+
+    async def _send(self, task: Task) -> Task:
+        if not await self._holds():
+            return task  # this server slept and another took over: that one submits
+        link, attempt = self._link, newest(task)
+        folder = attempt.folder or await link.folder(attempt.token)
+        k = attempt.submissions + 1
+        request = await self._ledger.do(self._ledger.store.request, task.id)
+        job = self._job(request, attempt, folder)
+        parts = await self._parts(task, job)
+        script = submit_script(folder, link.scheduler.submit_command(job), k=k)
+        # the intent is in the store before the site hears of it
+        task = await self._ledger.update(
+            task, "attempt.submitting", {"site": link.name}, state=State.SUBMITTING, folder=folder, submissions=k
+        )
+        try:
+            done = await link.run(script, stdin=parts, timeout_s=self._settings.command_timeout_s)
+        except TransportError as problem:
+            if problem.outcome == "unknown":
+                return await self._unknown(task, problem.message)
+            return await self._wait(task, problem)
+        return await self._judge(task, read_answer(done))
+
+    async def _parts(self, task: Task, job: JobRequest) -> bytes:
+        key = await self._ledger.do(self._ledger.store.key, task.id, newest(task).n)
+        bundle = await asyncio.to_thread(self._spool.load, task.id)
+        return sealed({
+            files.BUNDLE: bundle,
+            files.RUNNER: runner_source(),
+            files.KEY: key.encode(),
+            files.JOB_SCRIPT: self._link.scheduler.job_script(job).encode(),
+        })  # fmt: skip
+
+    def _job(self, request: TaskRequest, attempt: Attempt, folder: str) -> JobRequest:
+        site, sees_files = self._link.site, self._link.transport.shares_files
+        python = site.python or (request.python.executable if sees_files else "python3")
+        command = [python, files.RUNNER, "--token", attempt.token, "--bundle-sha256", request.bundle_sha256]
+        if sees_files and request.cwd:
+            command += ["--cwd", request.cwd]
+        return JobRequest(
+            token=attempt.token, name=request.name, folder=folder, size=attempt.size, command=tuple(command),
+            partition=attempt.partition, account=attempt.account, qos=request.envelope.qos, modules=site.modules,
+        )  # fmt: skip
+
+    async def _judge(self, task: Task, found: SubmitAnswer) -> Task:
+        if found.fate == "answered":
+            return await self._answered(task, found)
+        if found.fate == "no_folder":
+            return await self._reject(task, self._no_room(found, f"The folder {newest(task).folder} cannot be made"))
+        if found.fate == "no_space":
+            return await self._reject(task, self._no_room(found, f"{newest(task).folder} cannot be written"))
+        return await self._unknown(task, "the site did not say whether the scheduler took the job")
+
+    def _no_room(self, found: SubmitAnswer, what: str) -> DiamondError:
+        said = found.answer.err.strip().splitlines()
+        why = said[-1] if said else "no reason given"
+        return DiamondError(
+            f"{what} at {self._link.name}: {why}. Free some quota there, or set another workdir in the site catalogue; "
+            "nothing was submitted.",
+            evidence=tuple(said),
+        )
+
+    async def _answered(self, task: Task, found: SubmitAnswer) -> Task:
+        try:
+            native = self._link.scheduler.parse_submit(found.answer)
+        except SubmitRefused as no:
+            return await (self._reject(task, no) if no.permanent else self._wait(task, no))
+        except SchedulerError as problem:
+            return await self._unknown(task, problem.message, problem.evidence)
+        return await self._submitted(task, native)
+
+    async def _settled(self, task: Task, found: SubmitAnswer) -> Task | None:
+        """What a recorded answer settles; None when it was unreadable, so that the job must be looked for by token."""
+        try:
+            native = self._link.scheduler.parse_submit(found.answer)
+        except SubmitRefused:
+            return await self._answered(task, found)
+        except SchedulerError:
+            return None
+        return await self._submitted(task, native)
+
+    async def _submitted(self, task: Task, native: NativeJob) -> Task:
+        return await self._ledger.update(
+            task, "attempt.submitted", {"job": str(native)},
+            state=State.PENDING, native=native, submitted_at=from_epoch(time.time()), trouble="",
+        )  # fmt: skip
+
+    async def _find(self, task: Task) -> Task:
+        """Look for a job that may exist: its record first, then the scheduler by token."""
+        link, attempt = self._link, newest(task)
+        folder = attempt.folder or await link.folder(attempt.token)
+        peek = read_answer(
+            await link.run(peek_script(folder, k=attempt.submissions), timeout_s=self._settings.command_timeout_s)
+        )
+        if peek.fate == "answered" and (settled := await self._settled(task, peek)) is not None:
+            return settled
+        script = link.scheduler.lookup_script((attempt.token,), since=attempt.created_at)
+        reading = link.scheduler.parse_lookup(await link.run(script, timeout_s=self._settings.command_timeout_s))
+        rows = [row for row in reading.rows if row.name == attempt.token]
+        if rows:
+            return await self._found(task, rows)
+        if attempt.state is State.SUBMITTING:
+            return await self._unknown(task, "the last answer was lost")
+        silent_for = time.time() - attempt.state_since.timestamp()
+        patience = min(5.0, self._settings.lookup_for_s) if peek.fate == "nothing" else self._settings.lookup_for_s
+        if not reading.complete or silent_for < patience:
+            return task
+        if task.cancel_requested_by is not None:
+            return await self._cancelled(task)
+        # no record, no job in queue or accounting: proved absent, and the job's own claim fences what may still come
+        return await self._ledger.update(
+            task, "attempt.state_changed", {"why": f"no job with token {attempt.token} at {link.name}"},
+            state=State.WAITING,
+        )  # fmt: skip
+
+    async def _found(self, task: Task, rows: list[JobRow]) -> Task:
+        row = min(rows, key=lambda row: (row.state.terminal, row.job.id))
+        return await self._ledger.update(
+            task, "attempt.submitted", {"job": str(row.job), "found": True},
+            state=State.PENDING, native=row.job, submitted_at=row.submitted_at or from_epoch(time.time()), trouble="",
+        )  # fmt: skip
+
+    async def _unknown(self, task: Task, why: str, evidence: tuple[str, ...] = ()) -> Task:
+        if newest(task).state is State.SUBMIT_UNKNOWN:
+            return task
+        return await self._ledger.update(
+            task, "attempt.submit_unknown", {"why": why}, state=State.SUBMIT_UNKNOWN, evidence=evidence
+        )
+
+    async def _wait(self, task: Task, problem: DiamondError) -> Task:
+        return await self._ledger.update(
+            task, "attempt.trouble", {"why": problem.message}, state=State.WAITING, trouble=problem.message
+        )
+
+    async def _trouble(self, task: Task, problem: DiamondError) -> Task:
+        if newest(task).trouble == problem.message:
+            return task
+        self._log.warning("%s: %s", task.name, problem.message)
+        return await self._ledger.update(task, "attempt.trouble", {"why": problem.message}, trouble=problem.message)
+
+    async def _reject(self, task: Task, problem: DiamondError) -> Task:
+        missing = isinstance(problem, NotFound)
+        return await self._ledger.update(
+            task, "attempt.terminal", {"state": State.REJECTED.value},
+            state=State.REJECTED, cause=problem.message, evidence=problem.evidence, ended_at=from_epoch(time.time()),
+            next="Run the cell again." if missing else "Change the request, or choose another site with --site.",
+        )  # fmt: skip
+
+    async def _cancelled(self, task: Task) -> Task:
+        return await self._ledger.update(
+            task, "attempt.terminal", {"state": State.CANCELLED.value},
+            state=State.CANCELLED, ended_at=from_epoch(time.time()),
+            cause=f"Cancelled by {task.cancel_requested_by} before it was submitted.",
+        )  # fmt: skip

@@ -1,0 +1,327 @@
+"""One watcher a site: one query for all its jobs, its files where they are in reach, accounting for the final word."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from jupyter_diamond.engine import attempt_folder
+from jupyter_diamond.engine.attempt_folder import Seen
+from jupyter_diamond.engine.ledger import Ledger
+from jupyter_diamond.engine.link import SiteLink
+from jupyter_diamond.engine.pace import Pace
+from jupyter_diamond.engine.reconcile import final, from_folder, from_queue, lost
+from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.submit import Submitter, newest
+from jupyter_diamond.errors import SchedulerError, TransportError
+from jupyter_diamond.model import attempt_files as files
+from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.jobs import JobRow, NativeJob
+from jupyter_diamond.model.manifest import EndFile, Manifest
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Task
+from jupyter_diamond.settings import DiamondEngine
+
+_ACCOUNTING_FIRST_S = 0.25
+"""Slurm's accounting knows the end of a job about half a second after its last file."""
+
+
+@dataclass
+class Watched:
+    """One active attempt and what is known about it beyond the store."""
+
+    task: Task
+    end: EndFile | None = None
+    manifest: Manifest | None = None
+    settle: Pace | None = None
+    settle_at: float = 0.0
+    silent_since: float | None = None
+    cancel_at: float = 0.0
+    submission: asyncio.Task[Task] | None = None
+    queue_row: JobRow | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a change is worked out and stored, so that two sources never overwrite each other."""
+
+    @property
+    def native(self) -> NativeJob | None:
+        """The job's id, once there is one."""
+        return newest(self.task).native
+
+    def ask_accounting(self, now: float, floor: float) -> None:
+        """The job seems to be over: ask for the final word soon, then ever more seldom."""
+        if self.settle is None:
+            self.settle = Pace(_ACCOUNTING_FIRST_S, 30.0, floor=min(floor, 1.0) * _ACCOUNTING_FIRST_S)
+            self.settle_at = now + self.settle.next()
+
+
+@dataclass
+class SiteWatcher:
+    """Watches the attempts of one site until each has ended."""
+
+    link: SiteLink
+    ledger: Ledger
+    spool: Spool
+    settings: DiamondEngine
+    log: logging.Logger
+    holds: Callable[[], Awaitable[bool]]
+    watched: dict[str, Watched] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._submitter = Submitter(self.link, self.ledger, self.spool, self.settings, self.log, holds=self.holds)
+        self._pace = Pace(2.0, 60.0, floor=self.link.site.poll_floor_s)
+        self._queue_at = 0.0
+        self._asks = asyncio.Event()
+        self._looks = asyncio.Event()
+
+    def watch(self, task: Task) -> None:
+        """Take on a task, new or found again, or hear that something about it changed (a cancel request)."""
+        known = self.watched.get(task.id)
+        if known is None:
+            known = self.watched[task.id] = Watched(task=task)
+        elif task.version >= known.task.version:
+            known.task = task
+        if known.native is None and known.submission is None:
+            known.submission = asyncio.create_task(self._submitter.bring_in(task), name=f"diamond-submit-{task.id}")
+            known.submission.add_done_callback(lambda _: self._wake())
+        self._wake()
+
+    def _wake(self) -> None:
+        self._asks.set()
+        self._looks.set()
+
+    async def run(self) -> None:
+        """Work until cancelled. Files and questions have a loop each: a hanging scheduler never delays a result."""
+        loops = [asyncio.create_task(self._ask_loop(), name=f"diamond-ask-{self.link.name}")]
+        if self.link.transport.shares_files:
+            loops.append(asyncio.create_task(self._look_loop(), name=f"diamond-look-{self.link.name}"))
+        try:
+            await asyncio.gather(*loops)
+        finally:
+            for task in loops:
+                task.cancel()
+            for known in self.watched.values():
+                if known.submission is not None:
+                    known.submission.cancel()
+
+    async def _look_loop(self) -> None:
+        while True:
+            self._looks.clear()
+            await self._look_into_folders()
+            await _sleep(self._looks, self._file_wait() if self._unfinished() else None)
+
+    async def _ask_loop(self) -> None:
+        while True:
+            self._asks.clear()
+            await self._collect_submissions()
+            now = time.monotonic()
+            try:
+                await self._send_cancels(now)
+                if self._jobs() and now >= self._queue_at:
+                    await self._ask_queue(now)
+                await self._ask_accounting(time.monotonic())
+            except (TransportError, SchedulerError) as problem:
+                await self._trouble(problem)
+            await self._forget_ended()
+            wakes = [known.settle_at for known in self.watched.values() if known.settle is not None]
+            if self._jobs():
+                wakes.append(self._queue_at)
+            await _sleep(self._asks, min(wakes) - time.monotonic() if wakes else None)
+
+    async def _forget_ended(self) -> None:
+        for task_id in [task_id for task_id, known in self.watched.items() if newest(known.task).state.terminal]:
+            del self.watched[task_id]
+            await asyncio.to_thread(self.spool.drop, task_id)
+
+    def _unfinished(self) -> list[Watched]:
+        return [known for known in self._jobs() if known.end is None]
+
+    def _jobs(self) -> list[Watched]:
+        return [known for known in self.watched.values() if known.native is not None]
+
+    def _file_wait(self) -> float:
+        """How long until the next look: short while something is about to happen, longer for long waits."""
+        fine = self.settings.file_watch_s
+        youngest = min(
+            (time.time() - newest(known.task).state_since.timestamp() for known in self._jobs()), default=0.0
+        )
+        running = any(newest(known.task).state is State.RUNNING for known in self._jobs())
+        if youngest < 120:
+            return fine
+        return fine * 2.5 if running else fine * 12.5
+
+    async def _collect_submissions(self) -> None:
+        for known in self.watched.values():
+            if known.submission is not None and known.submission.done():
+                try:
+                    known.task = known.submission.result()
+                except Exception:
+                    # a defect of ours must not leave the other jobs of this site unwatched
+                    self.log.exception("submission of %s failed unexpectedly; it will be tried again", known.task.id)
+                    known.submission = None
+                    asyncio.get_running_loop().call_later(5.0, self.watch, known.task)
+                    continue
+                known.submission = None
+                self._pace.reset()
+                self._queue_at = time.monotonic() + self._pace.next()
+
+    async def _send_cancels(self, now: float) -> None:
+        due = [
+            known for known in self._jobs()
+            if known.task.cancel_requested_by is not None and known.end is None and now >= known.cancel_at
+        ]  # fmt: skip
+        jobs = [known.native for known in due if known.native is not None]
+        if not jobs:
+            return
+        for known in due:
+            known.cancel_at = now + 30.0
+        done = await self.link.run(self.link.scheduler.cancel_script(jobs), timeout_s=self.settings.command_timeout_s)
+        for sentence in self.link.scheduler.parse_cancel(done):
+            self.log.warning("%s: %s", self.link.name, sentence)
+        for known in due:
+            known.ask_accounting(now, self.link.site.poll_floor_s)
+
+    async def _look_into_folders(self) -> None:
+        jobs = self._unfinished()
+        wanted = [(newest(known.task).folder or "", newest(known.task).started_at is not None) for known in jobs]
+        if not wanted:
+            return
+        sights = await asyncio.to_thread(
+            lambda: [attempt_folder.look(folder, started_known=known) for folder, known in wanted]
+        )
+        for known, seen in zip(jobs, sights, strict=True):
+            await self._note_folder(known, seen)
+
+    async def _note_folder(self, known: Watched, seen: Seen) -> None:
+        async with known.lock:
+            known.end, known.manifest = seen.end, seen.manifest
+            changes = from_folder(newest(known.task), seen)
+            if not changes:
+                return
+            type_ = "attempt.result_ready" if changes.get("result_ready") else "attempt.state_changed"
+            known.task = await self.ledger.update(known.task, type_, {"from": "files"}, **changes)
+        if seen.end is not None:
+            known.ask_accounting(time.monotonic(), self.link.site.poll_floor_s)
+            self._asks.set()
+
+    async def _ask_queue(self, now: float) -> None:
+        jobs = self._jobs()
+        self._queue_at = now + self._pace.next()
+        script = self.link.scheduler.queue_script([known.native for known in jobs if known.native is not None])
+        reading = self.link.scheduler.parse_queue(
+            await self.link.run(script, timeout_s=self.settings.command_timeout_s)
+        )
+        rows = {row.job.id: row for row in reading.rows}
+        for known in jobs:
+            row = rows.get(known.native.id) if known.native is not None else None
+            known.queue_row = row
+            if row is None or row.state.terminal:
+                # B07: absence is not an end; ask the sources that know
+                known.ask_accounting(now, self.link.site.poll_floor_s)
+            if row is not None:
+                known.silent_since = None
+                await self._note_row(known, row)
+
+    async def _note_row(self, known: Watched, row: JobRow) -> None:
+        async with known.lock:
+            changes = from_queue(newest(known.task), row, now=from_epoch(time.time()))
+            if not changes:
+                return
+            if "state" in changes:
+                self._pace.reset()
+            data = {"from": "queue", **({"requeued": True} if row.requeued else {})}
+            known.task = await self.ledger.update(known.task, "attempt.state_changed", data, **changes)
+
+    async def _ask_accounting(self, now: float) -> None:
+        due = [known for known in self._jobs() if known.settle is not None and now >= known.settle_at]
+        if not due:
+            return
+        for known in due:
+            assert known.settle is not None, "only settling jobs are due"
+            known.settle_at = now + known.settle.next()
+        since = min(known.task.created_at for known in due)
+        jobs = [known.native for known in due if known.native is not None]
+        script = self.link.scheduler.accounting_script(jobs, since=since)
+        reading = self.link.scheduler.parse_accounting(
+            await self.link.run(script, timeout_s=self.settings.command_timeout_s)
+        )
+        rows = {row.job.id: row for row in reading.rows}
+        for known in due:
+            row = rows.get(known.native.id) if known.native is not None else None
+            if row is None and not reading.complete:
+                row = known.queue_row
+            async with known.lock:
+                await self._settle(known, row, now)
+
+    async def _settle(self, known: Watched, row: JobRow | None, now: float) -> None:
+        """Close the attempt when accounting says that it is over; else note what is known."""
+        attempt = newest(known.task)
+        if row is not None and row.state.terminal:
+            await self._read_end(known)
+            changes = final(
+                row, known.end, known.manifest, attempt=attempt, cancelled_by=known.task.cancel_requested_by
+            )
+            if not changes["state"].terminal:
+                return  # the rows contradict themselves: ask again
+            if known.manifest is not None:
+                changes["result_ready"] = True
+            changes.setdefault("ended_at", from_epoch(time.time()))
+            known.task = await self.ledger.update(
+                known.task, "attempt.terminal", {"state": changes["state"].value}, **changes
+            )
+        elif row is not None:
+            known.silent_since = None
+            if known.end is None and known.task.cancel_requested_by is None:
+                known.settle = None
+        else:
+            await self._silent(known, now)
+
+    async def _read_end(self, known: Watched) -> None:
+        """The end-file and the receipt, read once more now that nothing can follow them."""
+        folder = newest(known.task).folder
+        if folder is None or known.end is not None:
+            return
+        data = await self.link.read(f"{folder}/{files.END}")
+        known.end = attempt_folder.parse(EndFile, data) if data is not None else None
+        receipt = await self.link.read(f"{folder}/{files.MANIFEST}") if known.end is not None else None
+        known.manifest = attempt_folder.parse(Manifest, receipt) if receipt is not None else None
+
+    async def _silent(self, known: Watched, now: float) -> None:
+        if known.queue_row is not None and not known.queue_row.state.terminal:
+            return  # accounting lags behind the queue, which still has the job
+        known.silent_since = known.silent_since or now
+        silent_s = now - known.silent_since
+        attempt = newest(known.task)
+        if silent_s >= self.settings.lost_after_s:
+            await self._read_end(known)
+            changes = lost(known.end, now=from_epoch(time.time()), silent_s=silent_s)
+            known.task = await self.ledger.update(
+                known.task, "attempt.terminal", {"state": changes["state"].value}, **changes
+            )
+        elif silent_s > 15.0 and known.end is None and attempt.state is not State.UNKNOWN:
+            known.task = await self.ledger.update(
+                known.task, "attempt.state_changed", {"from": "silence"}, state=State.UNKNOWN,
+                trouble=f"Neither queue nor accounting of {self.link.name} knows this job; asking again.",
+            )  # fmt: skip
+
+    async def _trouble(self, problem: TransportError | SchedulerError) -> None:
+        """A command failed: that says nothing about any job (B08)."""
+        now = time.monotonic()
+        self._queue_at = max(self._queue_at, now + self._pace.next())
+        for known in self._jobs():
+            if known.settle is not None:
+                known.settle_at = max(known.settle_at, now + known.settle.next())
+            async with known.lock:
+                if newest(known.task).trouble != problem.message and not newest(known.task).state.terminal:
+                    known.task = await self.ledger.update(
+                        known.task, "attempt.trouble", {"why": problem.message}, trouble=problem.message
+                    )
+
+
+async def _sleep(until: asyncio.Event, seconds: float | None) -> None:
+    try:
+        await asyncio.wait_for(until.wait(), None if seconds is None else max(0.0, seconds))
+    except asyncio.TimeoutError:
+        return

@@ -1,0 +1,41 @@
+"""The names a notebook uses: ``diamond.task("fit")``, ``diamond.tasks()``, ``diamond.sites()``."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from .handle import TaskHandle
+from .session import session
+from .tables import sites_table, tasks_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["jobs", "sites", "task", "tasks"]
+
+
+def task(ref: str) -> TaskHandle:
+    """A task by name (the newest of that name) or id, in any kernel of yours.
+
+    :raises NotFound: no such task.
+    """
+    current = session()
+    return TaskHandle(current, current.client.task(ref))
+
+
+def tasks(*, active: bool | None = None, name: str | None = None, limit: int = 100) -> pd.DataFrame:
+    """Your tasks, newest first; ``active`` True or False keeps those that are under way or that have ended."""
+    phase = None if active is None else ("active" if active else "ended")
+    found = session().client.tasks(name=name, phase=phase, limit=limit)
+    return tasks_table(found, datetime.now(timezone.utc))
+
+
+jobs = tasks
+
+
+def sites(*, refresh: bool = False) -> pd.DataFrame:
+    """Your sites and their partitions: what is free, what waits, and how old each number is."""
+    client = session().client
+    snapshot = client.refresh() if refresh else client.sites()
+    return sites_table(snapshot, datetime.now(timezone.utc))

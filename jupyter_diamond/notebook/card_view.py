@@ -1,0 +1,298 @@
+"""What a card says about a task, as plain data: the same for the live widget, static HTML and plain text. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypedDict
+
+from jupyter_diamond.model.decision import Candidate, Decision
+from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.states import Phase, ReasonClass, State
+from jupyter_diamond.model.task import Attempt, Task
+
+from .vocabulary import GLYPH, LOOK, byte_size, clock, place_text, size_text, span_of_time, wall_clock
+
+_REASON = {
+    ReasonClass.WILL_RUN: "will run",
+    ReasonClass.WAITS_ON_YOU: "waits on you",
+    ReasonClass.NEVER: "will never run",
+    ReasonClass.UNKNOWN: "",
+}
+
+
+class CandidateRow(TypedDict):
+    """One row of *why here*."""
+
+    place: str
+    size: str
+    starts: str
+    reason: str
+    chosen: bool
+
+
+class CapturedRow(TypedDict):
+    """One captured name."""
+
+    name: str
+    type: str
+    travels: str
+    size: str
+    detail: str
+
+
+class CardView(TypedDict):
+    """All that a card shows, ready to print. Times that tick are seconds since 1970."""
+
+    task_id: str
+    name: str
+    state: str
+    mark: str
+    glyph: str
+    tone: str
+    word: str
+    where: str
+    job: str
+    size: str
+    started_at: float | None
+    elapsed_s: float | None
+    limit_s: int | None
+    timing: str
+    sentence: str
+    action: str
+    trouble: str
+    bound: str
+    note: str
+    why_here: str
+    candidates: list[CandidateRow]
+    captured: list[CapturedRow]
+    facts: list[list[str]]
+    ended: bool
+    result_ready: bool
+    can_cancel: bool
+    cancelling: bool
+    simulated: bool
+    as_of: str
+    now: float
+
+
+def card_view(
+    task: Task,
+    *,
+    now: datetime,
+    decision: Decision | None = None,
+    result_here: bool = False,
+    outage: str = "",
+    bound: tuple[str, ...] = (),
+    note: str = "",
+) -> CardView:
+    """The view of a task. ``outage`` says that our server does not answer; ``bound`` names what is in the kernel."""
+    attempt = task.attempt
+    ended = task.state.terminal
+    # The result may overtake the scheduler's word: nothing runs any more, but how it ended is not known yet.
+    state = State.COMPLETING if result_here and not ended else task.state
+    look = LOOK[state]
+    running = task.phase is Phase.RUNNING and attempt is not None and attempt.started_at is not None
+    return CardView(
+        task_id=task.id,
+        name=task.name,
+        state=state.value,
+        mark=look.mark,
+        glyph=GLYPH[look.mark],
+        tone=look.tone,
+        word=_word(task, state, look.word, result_here=result_here or _ready(task)),
+        where=_where(task, attempt),
+        job=f"job {attempt.native.id}" if attempt and attempt.native else "",
+        size=size_text(attempt.size) if attempt else "",
+        started_at=attempt.started_at.timestamp() if running and attempt and attempt.started_at else None,
+        elapsed_s=_elapsed(attempt) if ended else None,
+        limit_s=attempt.size.walltime_s if attempt else None,
+        timing=_timing(task, attempt, now),
+        sentence=_sentence(task, attempt, now),
+        action=task.next,
+        trouble=outage or (attempt.trouble if attempt and not ended else ""),
+        bound=", ".join(bound),
+        note=note,
+        why_here=task.why_here,
+        candidates=_candidates(decision),
+        captured=_captured(task),
+        facts=_facts(task, attempt, now),
+        ended=ended,
+        result_ready=result_here or _ready(task),
+        can_cancel=not ended and task.cancel_requested_by is None,
+        cancelling=not ended and task.cancel_requested_by is not None,
+        simulated=bool(decision and decision.choice and decision.choice.simulated),
+        as_of=wall_clock(now, now),
+        now=now.timestamp(),
+    )
+
+
+def headline(view: CardView) -> str:
+    """The first line as text: ``fit   ✓ succeeded on delta : cpu · job 812 · 4 CPU · 00:41``."""
+    return f"{view['name']}   {view['glyph']} " + " · ".join((f"{view['word']}{view['where']}", *facts(view)))
+
+
+def facts(view: CardView) -> list[str]:
+    """What follows the state in a card that does not move; a state that may change carries its time."""
+    found = (
+        view["job"],
+        view["size"],
+        "" if view["elapsed_s"] is None else clock(view["elapsed_s"]),
+        f"{view['bound']} in the kernel" if view["bound"] else "",
+        "simulated" if view["simulated"] else "",
+        "" if view["ended"] else f"as of {view['as_of']}",
+    )
+    return [fact for fact in found if fact]
+
+
+def last_line(view: CardView) -> str:
+    """The last line as text: what went wrong and what to do, else why it ran here."""
+    if view["trouble"]:
+        return view["trouble"]
+    if view["ended"] and view["sentence"]:
+        return f"{view['sentence']} {view['action']}".strip()
+    if view["note"]:
+        return view["note"]
+    return f"why here: {view['why_here']}" if view["why_here"] else view["timing"]
+
+
+def _word(task: Task, state: State, word: str, *, result_here: bool) -> str:
+    if state is State.CANCELLED and task.cancel_requested_by:
+        return f"cancelled by {task.cancel_requested_by}"
+    if state is State.COMPLETING and result_here:
+        return "finishing, the result is here"
+    return word
+
+
+def _ready(task: Task) -> bool:
+    return bool(task.attempt and task.attempt.result_ready)
+
+
+def _where(task: Task, attempt: Attempt | None) -> str:
+    if attempt is None:
+        return ""
+    joint = {State.SUBMITTING: " to ", State.STAGING_IN: " to ", State.WAITING: " to "}.get(task.state, " on ")
+    return joint + place_text(attempt.site, attempt.partition)
+
+
+def _elapsed(attempt: Attempt | None) -> float | None:
+    if attempt is None or attempt.started_at is None or attempt.ended_at is None:
+        return None
+    return max(0.0, (attempt.ended_at - attempt.started_at).total_seconds())
+
+
+def _timing(task: Task, attempt: Attempt | None, now: datetime) -> str:
+    if attempt is None:
+        return ""
+    if attempt.started_at is not None:
+        waited = (attempt.started_at - task.created_at).total_seconds()
+        return f"started {wall_clock(attempt.started_at, now)}, {span_of_time(waited)} after submit"
+    if task.phase is Phase.PENDING:
+        said = _REASON[attempt.reason_class] if attempt.reason_class is ReasonClass.WILL_RUN else ""
+        reason = f" ({attempt.reason})" if said and attempt.reason else ""
+        parts = (_forecast(attempt, now), said + reason, f"since {wall_clock(attempt.state_since, now)}")
+        return " · ".join(part for part in parts if part)
+    if task.phase is Phase.UNKNOWN:
+        return ""  # the sentence says since when
+    if task.state.terminal:
+        return f"submitted {wall_clock(task.created_at, now)}, never started"
+    return f"since {wall_clock(attempt.state_since, now)}"
+
+
+def _forecast(attempt: Attempt, now: datetime) -> str:
+    """The site's own expectation, while it still lies ahead."""
+    if attempt.expected_start_at is None or attempt.expected_start_at <= now:
+        return ""
+    return f"starts in about {span_of_time((attempt.expected_start_at - now).total_seconds())}, says {attempt.site}"
+
+
+def _sentence(task: Task, attempt: Attempt | None, now: datetime) -> str:
+    if task.state.terminal or attempt is None:
+        return task.cause
+    if task.state is State.PENDING:
+        # That it will run is no news and stands beside the times; what needs the user's eye stands alone.
+        if attempt.reason_class is ReasonClass.WILL_RUN:
+            return task.cause
+        said = _REASON[attempt.reason_class] if attempt.reason_class else ""
+        reason = f"{attempt.site} says {attempt.reason}" if attempt.reason else ""
+        return task.cause or ": ".join(part for part in (said, reason) if part)
+    if task.state in (State.UNKNOWN, State.SUBMIT_UNKNOWN):
+        return task.cause or f"asking {attempt.site} since {wall_clock(attempt.state_since, now)}"
+    return task.cause
+
+
+def _candidates(decision: Decision | None) -> list[CandidateRow]:
+    if decision is None:
+        return []
+    order = sorted(
+        range(len(decision.candidates)),
+        key=lambda i: (
+            i != decision.chosen,
+            not decision.candidates[i].feasible,
+            decision.candidates[i].rank or 1 << 30,
+        ),
+    )
+    return [_candidate(decision.candidates[i], chosen=i == decision.chosen) for i in order]
+
+
+def _candidate(candidate: Candidate, *, chosen: bool) -> CandidateRow:
+    against = [v.sentence for v in candidate.verdicts if v.answer == "fail"]
+    against = against or [v.sentence for v in candidate.verdicts if v.answer == "unknown"]
+    if not candidate.feasible:
+        starts = "not here" if any(v.answer == "fail" for v in candidate.verdicts) else "not known"
+    elif candidate.starts_now:
+        starts = "now"
+    elif candidate.queue_ahead is not None:
+        starts = f"after {candidate.queue_ahead} others"
+    else:
+        starts = "later"
+    return CandidateRow(
+        place=place_text(candidate.site, candidate.partition),
+        size=_size(candidate.size),
+        starts=starts,
+        reason=against[0] if against else "",
+        chosen=chosen,
+    )
+
+
+def _size(size: Size | None) -> str:
+    return "" if size is None else f"{size_text(size)} · {span_of_time(size.walltime_s)}"
+
+
+def _captured(task: Task) -> list[CapturedRow]:
+    return [
+        CapturedRow(
+            name=item.name,
+            type=item.type,
+            travels=item.travels,
+            size="" if item.bytes is None else byte_size(item.bytes),
+            detail=item.detail,
+        )
+        for item in task.captured
+    ]
+
+
+def _scheduler_word(task: Task, attempt: Attempt) -> str:
+    reason = attempt.reason if task.phase is Phase.PENDING else ""
+    return " ".join(part for part in (attempt.raw_state, reason) if part)
+
+
+def _facts(task: Task, attempt: Attempt | None, now: datetime) -> list[list[str]]:
+    """Label and text, for the details. Only what is known is listed."""
+    rows = [["task", task.id], ["submitted", wall_clock(task.created_at, now)]]
+    if attempt is None:
+        return rows
+    optional = (
+        ("started", attempt.started_at and wall_clock(attempt.started_at, now)),
+        ("ended", attempt.ended_at and wall_clock(attempt.ended_at, now)),
+        ("limit", clock(attempt.size.walltime_s)),
+        ("account", attempt.account),
+        ("nodes", attempt.nodes),
+        ("scheduler says", _scheduler_word(task, attempt)),
+        ("exit code", None if attempt.exit_code is None else str(attempt.exit_code)),
+        ("signal", None if attempt.signal is None else str(attempt.signal)),
+        ("peak memory", None if attempt.max_rss_bytes is None else byte_size(attempt.max_rss_bytes)),
+        ("folder at the site", attempt.folder),
+        ("attempts", str(len(task.attempts)) if len(task.attempts) > 1 else None),
+        ("evidence", "\n".join(attempt.evidence)),
+    )
+    return rows + [[label, str(text)] for label, text in optional if text]

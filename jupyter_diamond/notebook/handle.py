@@ -1,0 +1,185 @@
+"""The object that a submitted cell leaves in the notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Generator
+from contextlib import suppress
+from typing import Any
+
+from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Task
+
+from .card import Card
+from .card_text import plain, printable, static_bundle
+from .session import Session
+
+FOLLOW_S = 0.5
+LOG_BYTES = 1 << 20
+
+
+class Text(str):
+    """A text that a notebook shows as it reads, not as a quoted string."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class TaskHandle:
+    """One task: ``result()``, ``wait()``, ``logs()``, ``cancel()``, ``explain()``, ``state``, ``await``.
+
+    It can be made again at any time, also after a kernel restart: ``diamond.task("fit")``.
+    """
+
+    def __init__(self, session: Session, task: Task) -> None:
+        self._session = session
+        self._following = session.follow(task)
+
+    # -- what it is --------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The name it was submitted under."""
+        return self._following.task.name
+
+    @property
+    def id(self) -> str:
+        """The task's own id."""
+        return self._following.task.id
+
+    @property
+    def task(self) -> Task:
+        """Everything that is known about it, asked for now unless it has ended."""
+        if not self._following.ended.is_set():
+            self._following.take_task(self._session.client.task(self.id))
+        return self._following.task
+
+    @property
+    def state(self) -> State:
+        """Its state now."""
+        return self.task.state
+
+    # -- waiting and results -----------------------------------------------------------------------------------
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended; False when ``timeout`` seconds have passed before that."""
+        return self._following.ended.wait(timeout)
+
+    def result(self, name: str | None = None, timeout: float | None = None) -> Any:
+        """What it returned: one value when it was asked for one, else a dict of all; waits for it.
+
+        :raises RemoteError: the cell raised; shows its own lines.
+        :raises ResultUnavailable: it ended without a result, or a value could not travel back.
+        :raises TimeoutError: ``timeout`` seconds have passed; the task goes on.
+        """
+        if not self._following.settled.wait(timeout):
+            raise TimeoutError(
+                f"{self.name} has not returned anything after {timeout:g} s; it goes on. Ask again with a longer "
+                f"timeout, or see {self.name}.state."
+            )
+        return self._value(name)
+
+    def _value(self, name: str | None) -> Any:
+        if name is not None:
+            return self._following.value(name)
+        fault = self._following.fault()
+        if fault is not None:
+            raise fault
+        names = self._following.names()
+        if len(names) == 1:
+            return self._following.value(names[0])
+        return {each: self._following.value(each) for each in names}
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> Any:
+        """Wait without holding up the kernel's event loop."""
+        loop = asyncio.get_running_loop()
+        settled = asyncio.Event()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop has been closed meanwhile: nobody waits any more
+                loop.call_soon_threadsafe(settled.set)
+
+        self._following.on_change(wake)
+        if not self._following.settled.is_set():
+            await settled.wait()
+        return await asyncio.to_thread(self._value, None)
+
+    # -- log, cancel, explain ----------------------------------------------------------------------------------
+
+    def logs(self, *, follow: bool = False, tail: int | None = None) -> Text | None:
+        """The job's log; ``tail`` gives its last lines; ``follow`` prints it live until the task ends."""
+        if follow:
+            self._follow_logs()
+            return None
+        chunk = self._session.client.logs(self.id, tail=LOG_BYTES)
+        text = printable(chunk.text)
+        if tail is not None:
+            text = "\n".join(text.rstrip("\n").split("\n")[-tail:]) if tail > 0 else ""
+        if chunk.offset > 0 and tail is None:
+            text = f"… {chunk.offset} bytes before; the whole log lies in the task's folder at its site.\n{text}"
+        return Text(text)
+
+    def _follow_logs(self) -> None:
+        offset = 0
+        while True:
+            over = self._following.settled.is_set()
+            chunk = self._session.client.logs(self.id, offset)
+            if chunk.text:
+                print(printable(chunk.text), end="", flush=True)  # noqa: T201 - printing is what was asked for
+            more = chunk.next_offset > offset
+            offset = chunk.next_offset
+            if over and not more:
+                return
+            if not more:
+                self._following.settled.wait(FOLLOW_S)
+            else:
+                time.sleep(0 if over else FOLLOW_S / 5)
+
+    def cancel(self) -> TaskHandle:
+        """Ask its site to end it. Returns at once; the state says ``cancelled`` when the site does."""
+        self._following.take_task(self._session.client.cancel(self.id))
+        return self
+
+    def explain(self) -> Text:
+        """Why it went where it went: the decision that was stored when it was sent, not a new one."""
+        from jupyter_diamond.placement.explain import explain
+
+        return Text(explain(self._session.client.decision(self.id)))
+
+    # -- how it shows ------------------------------------------------------------------------------------------
+
+    def show(self) -> None:
+        """Put a live card below the running cell, with places for the cell's outputs unless a card has them already."""
+        card = Card(
+            self._session.publisher,
+            self._following.view(),
+            slots=not self._following.has_slots,
+            on_cancel=self._cancel_from_card,
+        )
+        card.show(alive=not self._following.ended.is_set())
+        self._following.add_card(card)
+        if self._following.settled.is_set():
+            self._following.redraw()
+        self._session.logs.wake()
+
+    def _cancel_from_card(self) -> None:
+        try:
+            self.cancel()
+        except DiamondError as fault:
+            self._following.take_trouble(f"Not cancelled: {fault.message}")
+
+    def _ipython_display_(self) -> None:
+        self.show()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ARG002
+        return static_bundle(self._following.view(), self._following.log)
+
+    def __repr__(self) -> str:
+        return plain(self._following.view())

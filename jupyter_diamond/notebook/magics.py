@@ -1,0 +1,161 @@
+"""``%diamond`` and ``%%diamond_submit``: they read a line and call; nothing else."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.display import display
+
+from jupyter_diamond.errors import DiamondError, NotFound, RemoteError
+
+from . import api
+from .completion import register
+from .handle import Text
+from .options import OptionParser, split, submit_parser
+from .session import Session, start
+from .tables import captured_table, events_table
+
+HELP = """Your clusters as one pool.
+
+%diamond sites            what is free, what waits, how old each number is (--refresh asks the sites now)
+%diamond tasks            your tasks, newest first (--active, --limit N)
+%diamond task T           one task, by name or id, as a live card
+%diamond logs T           the job's log (--tail N lines, --follow until it ends)
+%diamond result T         what it returned
+%diamond cancel T         ask its site to end it
+%diamond explain T        why it went where it went
+%diamond events [T]       what happened, to one task or to all (--limit N)
+
+%%diamond_submit NAME [options]   run the cell as a job;  %%diamond_submit?  lists the options
+Any of them with ? after a space says more:  %diamond logs ?
+"""
+
+
+def _parser(name: str, about: str, *, task: bool | None = None) -> OptionParser:
+    """``task`` True: it must be named; False: it may be; None: there is none."""
+    parser = OptionParser(prog=f"%diamond {name}", description=about, add_help=False, allow_abbrev=False)
+    if task is not None:
+        parser.add_argument("T", nargs=None if task else "?", help="a task's name (the newest of that name) or id")
+    return parser
+
+
+def parsers() -> dict[str, OptionParser]:
+    """The grammar of every subcommand."""
+    found = {
+        "sites": _parser(
+            "sites", "Your sites and partitions: free and total, running and pending, age of each number."
+        ),
+        "tasks": _parser("tasks", "Your tasks, newest first."),
+        "task": _parser("task", "One task as a live card.", task=True),
+        "logs": _parser("logs", "The job's log.", task=True),
+        "result": _parser("result", "What the task returned; waits for it.", task=True),
+        "cancel": _parser("cancel", "Ask the task's site to end it.", task=True),
+        "explain": _parser("explain", "The stored decision: why it went where it went.", task=True),
+        "events": _parser("events", "What happened, oldest first.", task=False),
+    }
+    found["sites"].add_argument("--refresh", action="store_true", help="ask the sites now")
+    found["tasks"].add_argument("--active", action="store_true", help="only those that have not ended")
+    found["tasks"].add_argument("--limit", type=int, default=100, metavar="N", help="at most N rows (100)")
+    found["logs"].add_argument("--tail", type=int, metavar="N", help="the last N lines")
+    found["logs"].add_argument("--follow", action="store_true", help="print it live until the task ends")
+    found["events"].add_argument("--limit", type=int, default=200, metavar="N", help="the newest N (200)")
+    return found
+
+
+@magics_class
+class DiamondMagics(Magics):
+    """The magics of one shell."""
+
+    def __init__(self, shell: Any, session: Session) -> None:
+        super().__init__(shell)
+        self._session = session
+        self._parsers = parsers()
+        self._commands: dict[str, Callable[[Any], Any]] = {
+            "sites": lambda said: api.sites(refresh=said.refresh),
+            "tasks": lambda said: api.tasks(active=True if said.active else None, limit=said.limit),
+            "task": lambda said: api.task(said.T),
+            "logs": lambda said: api.task(said.T).logs(follow=said.follow, tail=said.tail),
+            "result": lambda said: api.task(said.T).result(),
+            "cancel": lambda said: api.task(said.T).cancel(),
+            "explain": lambda said: api.task(said.T).explain(),
+            "events": self._events,
+        }
+
+    @line_magic
+    def diamond(self, line: str) -> Any:
+        """Replaced by HELP when the extension is loaded."""
+        command, _, rest = line.strip().partition(" ")
+        if command in ("", "?", "help", "-h", "--help"):
+            return Text(HELP)
+        return self._said(lambda: self._run(command, rest))
+
+    @cell_magic
+    def diamond_submit(self, line: str, cell: str) -> None:
+        """Replaced by the options' help when the extension is loaded."""
+        from .submit import DryRun, describe, submit
+
+        if line.strip() in ("?", "-h", "--help"):
+            _show(Text(submit_parser().format_help()))
+            return
+        done = self._said(lambda: submit(self._session, line, cell))
+        if isinstance(done, DryRun):
+            from jupyter_diamond.placement.explain import explain
+
+            _show(Text(describe(done)))
+            _show(captured_table(done.captured.captured))
+            _show(Text(explain(done.decision)))
+
+    def _run(self, command: str, rest: str) -> Any:
+        parser = self._parsers.get(command)
+        if parser is None:
+            raise NotFound(_no_command(command, list(self._parsers)))
+        words = split(rest, parser.prog)
+        if words and words[-1] in ("?", "-h", "--help"):
+            return Text(parser.format_help())
+        return self._commands[command](parser.parse_args(words))
+
+    def _events(self, said: Any) -> Any:
+        client = self._session.client
+        if said.T is not None:
+            return events_table(client.task_events(said.T, limit=said.limit).events)
+        newest = client.events(-1).cursor
+        return events_table(client.events(max(0, newest - said.limit), limit=said.limit).events)
+
+    def _said(self, act: Callable[[], Any]) -> Any:
+        """A refusal is one sentence, without a traceback of ours; the user's own error keeps its own."""
+        try:
+            return act()
+        except RemoteError:
+            raise
+        except DiamondError as fault:
+            raise UsageError(fault.message) from None
+        except KeyboardInterrupt:
+            raise UsageError("Interrupted. The task itself goes on.") from None
+
+
+def _show(answer: Any) -> None:
+    display(answer)  # type: ignore[no-untyped-call]  # IPython's display has no types
+
+
+def _no_command(command: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(command, known, n=1)
+    hint = f"did you mean %diamond {close[0]}?" if close else f"there are {', '.join(known)}."
+    return f"%diamond has no command {command!r}; {hint}"
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext jupyter_diamond``."""
+    import jupyter_diamond
+
+    session = start(shell)
+    magics = DiamondMagics(shell, session)
+    DiamondMagics.diamond.__doc__ = HELP
+    DiamondMagics.diamond_submit.__doc__ = submit_parser().format_help()
+    shell.register_magics(magics)
+    register(shell, session)
+    if "diamond" not in shell.user_ns:
+        shell.push({"diamond": jupyter_diamond}, interactive=False)

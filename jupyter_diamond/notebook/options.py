@@ -1,0 +1,203 @@
+"""The options of the magics: what may be written, and one sentence for whatever may not."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import shlex
+from dataclasses import dataclass
+from typing import NoReturn
+
+from pydantic import ValidationError
+
+from jupyter_diamond.errors import InvalidRequest
+from jupyter_diamond.model.envelope import Envelope, Span
+from jupyter_diamond.model.task import Language
+from jupyter_diamond.parsing.spans import parse_span
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+_LANGUAGES: tuple[Language, ...] = ("python", "bash")
+
+
+class OptionParser(argparse.ArgumentParser):
+    """An argument parser that refuses with one sentence and never leaves the kernel."""
+
+    def error(self, message: str) -> NoReturn:
+        """Called by argparse with its own words."""
+        raise InvalidRequest(self._sentence(message))
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Called by argparse where a program would end."""
+        raise InvalidRequest(message or f"{self.prog} stopped with {status}.")
+
+    def options(self) -> list[str]:
+        """Every long option."""
+        return sorted(text for action in self._actions for text in action.option_strings if text.startswith("--"))
+
+    def _sentence(self, message: str) -> str:
+        unknown = re.match(r"unrecognized arguments: (.*)", message)
+        if unknown:
+            return self._unknown(unknown.group(1).split()[0])
+        wanted = re.match(r"argument ([^:]+): expected one argument", message)
+        if wanted:
+            return f"{self.prog}: {wanted.group(1)} needs a value, e.g. {_EXAMPLES.get(wanted.group(1), '…')}."
+        choice = re.match(r"argument ([^:]+): invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if choice:
+            choices = choice.group(3).replace("'", "")
+            return f"{self.prog}: {choice.group(1)} cannot be {choice.group(2)!r}; choose one of {choices}."
+        missing = re.match(r"the following arguments are required: (.*)", message)
+        if missing:
+            return f"{self.prog} needs {missing.group(1)}, e.g. {self.prog} {_EXAMPLES.get(missing.group(1), 'fit')}."
+        return f"{self.prog}: {message}."
+
+    def _unknown(self, word: str) -> str:
+        option = word.partition("=")[0]
+        if not option.startswith("-"):
+            return f"{self.prog}: {word!r} is one word too many; lists are written with commas: --in x,y."
+        known = [text.removeprefix("--") for text in self.options()]
+        close = difflib.get_close_matches(option.lstrip("-"), known, n=1, cutoff=0.5)
+        hint = f"did you mean --{close[0]}?" if close else f"it takes {', '.join(self.options())}."
+        return f"{self.prog} has no option {option}; {hint}"
+
+
+_EXAMPLES = {
+    "--cpus": "--cpus 4 or --cpus 2-4",
+    "--memory": "--memory 2G or --memory 2G-8G",
+    "--gpus": "--gpus 1",
+    "--time": "--time 10m or --time 1h-4h",
+    "--nodes": "--nodes 1",
+    "--site": "--site delta or --site delta:gpuA100x4",
+    "--in": "--in x,y",
+    "--out": "--out model,scores",
+    "--lang": "--lang bash",
+    "NAME": "fit",
+}
+
+
+@dataclass(frozen=True)
+class SubmitOptions:
+    """What a ``%%diamond_submit`` line says."""
+
+    name: str
+    envelope: Envelope
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    language: Language = "python"
+    again: bool = False
+    wait: bool = False
+    dry_run: bool = False
+
+
+def submit_parser() -> OptionParser:
+    """The grammar of ``%%diamond_submit``."""
+    parser = OptionParser(
+        prog="%%diamond_submit", add_help=False, allow_abbrev=False, usage="%%%%diamond_submit NAME [options]"
+    )
+    add = parser.add_argument
+    add("NAME", help="the task's name; a handle of that name is put into the notebook")
+    add("--cpus", metavar="N[-M]", default="1", help="CPUs per node: 4, or a range 2-4 of least viable to most useful")
+    add("--memory", metavar="SIZE[-SIZE]", help="memory per node with its unit: 2G, 2G-8G; default: the site's")
+    add("--gpus", metavar="N[-M]", default="0", help="GPUs per node")
+    add("--time", metavar="TIME[-TIME]", default="30m", help="time limit with its unit: 10m, 1h-4h; default 30m")
+    add("--nodes", metavar="N[-M]", default="1", help="nodes")
+    add("--site", metavar="SITE[:PARTITION]", help="send it there and nowhere else")
+    add("--account", help="the allocation that pays")
+    add("--qos", help="the quality of service to ask for")
+    add("--in", metavar="NAMES", dest="inputs", action="append", default=[], help="variables that must travel: x,y")
+    add(
+        "--out",
+        metavar="NAMES",
+        dest="outputs",
+        action="append",
+        default=[],
+        help="variables to bring back: model,scores",
+    )
+    add("--lang", choices=_LANGUAGES, default="python", help="python (default) or bash")
+    add("--again", action="store_true", help="send it even though the same cell is still active")
+    add("--wait", action="store_true", help="do not return before the task has ended")
+    add("--dry-run", action="store_true", help="show what would travel and where it would go; send nothing")
+    return parser
+
+
+def parse_submit(line: str) -> SubmitOptions:
+    """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence."""
+    said = submit_parser().parse_args(split(line, "%%diamond_submit"))
+    if not _NAME.match(said.NAME):
+        raise InvalidRequest(
+            f"{said.NAME!r} cannot be a task's name: it becomes a variable, so write letters, digits and _ only, "
+            "e.g. %%diamond_submit fit."
+        )
+    site, _, partition = (said.site or "").partition(":")
+    if said.site is not None and (not site or (":" in said.site and not partition)):
+        raise InvalidRequest(f"--site {said.site!r} is not SITE or SITE:PARTITION, e.g. --site delta:gpuA100x4.")
+    outputs = names(said.outputs, "--out")
+    if said.NAME in outputs:
+        raise InvalidRequest(f"--out {said.NAME} would overwrite the task's own handle; give the task another name.")
+    fields: dict[str, Span | str | None] = {
+        "nodes": parse_span(said.nodes, "count", what="--nodes"),
+        "cpus": parse_span(said.cpus, "count", what="--cpus"),
+        "gpus": parse_span(said.gpus, "count", what="--gpus"),
+        "memory_bytes": parse_span(said.memory, "memory", what="--memory") if said.memory else None,
+        "walltime_s": parse_span(said.time, "duration", what="--time"),
+        "site": site or None,
+        "partition": partition or None,
+        "account": said.account,
+        "qos": said.qos,
+    }
+    return SubmitOptions(
+        name=said.NAME,
+        envelope=_envelope(fields),
+        inputs=names(said.inputs, "--in"),
+        outputs=outputs,
+        language=said.lang,
+        again=said.again,
+        wait=said.wait,
+        dry_run=said.dry_run,
+    )
+
+
+def split(line: str, prog: str) -> list[str]:
+    """The words of a magic's line; quotes as in a shell. ``--cpus -1`` keeps its value beside its option."""
+    try:
+        words = shlex.split(line)
+    except ValueError as fault:
+        raise InvalidRequest(f"{prog}: a quote is not closed in {line.strip()!r}.") from fault
+    joined: list[str] = []
+    for word in words:
+        if joined and joined[-1].endswith(",") and not word.startswith("-"):  # --in x, y
+            joined[-1] += word
+        # argparse takes a negative amount for an option; the parser of amounts has the better sentence.
+        elif re.match(r"-\d", word) and joined and joined[-1].startswith("--") and "=" not in joined[-1]:
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def names(said: list[str], option: str) -> tuple[str, ...]:
+    """``["a,b", "c"]`` as variable names."""
+    found: list[str] = []
+    for word in ",".join(said).split(","):
+        name = word.strip()
+        if not name:
+            continue
+        if not name.isidentifier():
+            raise InvalidRequest(f"{option} {name!r} is not a variable name; write {option} x,y.")
+        if name in found:
+            raise InvalidRequest(f"{option} names {name} twice.")
+        found.append(name)
+    return tuple(found)
+
+
+_OPTION = {"cpus": "--cpus", "nodes": "--nodes", "walltime_s": "--time", "memory_bytes": "--memory"}
+
+
+def _envelope(fields: dict[str, Span | str | None]) -> Envelope:
+    try:
+        return Envelope.model_validate(fields)
+    except ValidationError as fault:
+        text = str(fault.errors()[0]["msg"]).removeprefix("Value error, ")
+        for field, option in _OPTION.items():
+            text = text.replace(field, option)
+        raise InvalidRequest(f"{text[:1].upper()}{text[1:]}.") from fault

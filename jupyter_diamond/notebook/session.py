@@ -1,0 +1,100 @@
+"""What one kernel holds: its client, its watcher, its user namespace and its display channel."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.task import Task
+from jupyter_diamond.model.views import Interpreter, Limits
+
+from .binding import ExpectedNames, Namespace
+from .client import DiamondClient
+from .following import Following
+from .publisher import Publisher
+from .watcher import LogFollower, Watcher
+
+INTERPRETER_S = 600.0
+"""How long a site's answer about its interpreter is good for."""
+
+
+class Session:
+    """One per process. ``shell`` is None in a plain script."""
+
+    def __init__(self, shell: Any | None, client: DiamondClient | None = None) -> None:
+        self.shell = shell
+        self.client = client or DiamondClient()
+        self.publisher = Publisher(shell)
+        self.namespace = Namespace({} if shell is None else shell.user_ns)
+        self.watcher = Watcher(self.client)
+        self.logs = LogFollower(self.client, self.watcher)
+        self._limits: Limits | None = None
+        self._interpreters: dict[tuple[str, tuple[str, ...]], tuple[float, Interpreter]] = {}
+
+    def limits(self) -> Limits:
+        """What may travel with a cell, as the server says; asked for once."""
+        if self._limits is None:
+            self._limits = self.client.status().limits
+        return self._limits
+
+    def interpreter(self, site: str, modules: tuple[str, ...]) -> Interpreter:
+        """What runs cells at a site; asked for once per site and set of modules, again after ten minutes."""
+        key = (site, tuple(sorted(modules)))
+        known = self._interpreters.get(key)
+        if known is None or time.monotonic() - known[0] > INTERPRETER_S or known[1].missing or known[1].problem:
+            known = (time.monotonic(), self.client.interpreter(site, key[1]))
+            self._interpreters[key] = known
+        return known[1]
+
+    def follow(
+        self, task: Task, *, expected: ExpectedNames | None = None, decision: Decision | None = None
+    ) -> Following:
+        """Follow a task; its card's log is read while it runs."""
+        following = self.watcher.follow(task, expected)
+        if decision is not None and following.decision is None:
+            following.decision = decision
+        return following
+
+    def close(self) -> None:
+        """Stop following; for tests and for unloading the extension."""
+        self.watcher.stop()
+        self.client.close()
+
+
+_lock = threading.Lock()
+_session: Session | None = None
+
+
+def session() -> Session:
+    """This kernel's session, made at first use."""
+    global _session  # noqa: PLW0603 - a process has one kernel
+    with _lock:
+        if _session is None:
+            _session = Session(_shell())
+        return _session
+
+
+def start(shell: Any) -> Session:
+    """Begin anew for this shell: ``%load_ext`` and ``%reload_ext``."""
+    global _session  # noqa: PLW0603 - a process has one kernel
+    with _lock:
+        if _session is None or _session.shell is not shell:
+            _session = Session(shell)
+        return _session
+
+
+def end() -> None:
+    """Close this kernel's session."""
+    global _session  # noqa: PLW0603 - a process has one kernel
+    with _lock:
+        if _session is not None:
+            _session.close()
+        _session = None
+
+
+def _shell() -> Any | None:
+    from IPython.core.getipython import get_ipython
+
+    return get_ipython()

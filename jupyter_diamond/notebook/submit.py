@@ -1,0 +1,153 @@
+"""From a cell to a task: capture, preflight, pack, hand over, show the card. All checks come before sending."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from uuid import uuid4
+
+from jupyter_diamond.cell.capture import Capture, capture
+from jupyter_diamond.cell.history import IPythonHistory
+from jupyter_diamond.cell.pack import Bundle, pack
+from jupyter_diamond.cell.preflight import preflight
+from jupyter_diamond.errors import CaptureRefused, Infeasible, InvalidRequest
+from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.task import KernelPython, NotebookCell, TaskRequest
+from jupyter_diamond.model.views import Interpreter
+
+from .handle import TaskHandle
+from .options import SubmitOptions, parse_submit
+from .session import Session
+
+NOTEBOOK = "JPY_SESSION_NAME"
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What would travel and where it would go; nothing was sent."""
+
+    name: str
+    captured: Capture
+    decision: Decision
+    interpreter: Interpreter | None
+
+
+def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
+    """Carry out ``%%diamond_submit``. Raises a DiamondError with one sentence, having started nothing."""
+    options = parse_submit(line)
+    _check_name(session, options)
+    taken = capture(
+        cell,
+        session.namespace.names,
+        name=options.name,
+        language=options.language,
+        inputs=options.inputs,
+        outputs=options.outputs,
+        folder=notebook_folder(),
+        history=IPythonHistory(session.shell),
+        limits=session.limits(),
+    )
+    preflight(taken)
+    if options.dry_run:
+        decision = session.client.plan(options.envelope)
+        return DryRun(options.name, taken, decision, _interpreter(session, decision, taken))
+    if taken.requires:
+        _check_modules(session, options, taken)
+    bundle = pack(taken)
+    request = _request(session, options, taken, cell, bundle)
+    expected = session.namespace.expect(options.outputs)
+    submitted = session.client.submit(request, bundle.data)
+    session.follow(submitted.task, expected=expected)
+    handle = TaskHandle(session, submitted.task)
+    session.namespace.names[options.name] = handle
+    if submitted.attached:
+        print(  # noqa: T201 - said above the card, once
+            f"{options.name} is already {_state(handle)} and is attached to this cell; nothing was sent. "
+            f"To run it again: %%diamond_submit {options.name} --again …"
+        )
+    handle.show()
+    if options.wait:
+        handle.wait()
+    return handle
+
+
+def notebook_folder() -> Path:
+    """Where the notebook lies: modules beside it travel. The server names the notebook in the kernel's environment."""
+    notebook = os.environ.get(NOTEBOOK, "")
+    folder = Path(notebook).parent if notebook else Path.cwd()
+    return folder if folder.is_dir() else Path.cwd()
+
+
+def _check_name(session: Session, options: SubmitOptions) -> None:
+    held = session.namespace.names.get(options.name)
+    if held is not None and not isinstance(held, TaskHandle):
+        raise InvalidRequest(
+            f"`{options.name}` is a variable of this notebook ({type(held).__name__}) that the task's handle would "
+            "overwrite. Give the task another name."
+        )
+
+
+def _check_modules(session: Session, options: SubmitOptions, taken: Capture) -> None:
+    """Refuse now what would fail at the site after hours in its queue."""
+    site = options.envelope.site
+    if site is None:
+        decision = session.client.plan(options.envelope)
+        site = decision.choice.site if decision.choice else None
+        if site is None:
+            raise Infeasible(decision.sentence)
+    missing = session.interpreter(site, taken.requires).missing
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        raise CaptureRefused(
+            f"The cell imports {names}, which the Python at {site} does not have. Install it there, name another "
+            "interpreter for this site, or send the cell elsewhere with --site."
+        )
+
+
+def _interpreter(session: Session, decision: Decision, taken: Capture) -> Interpreter | None:
+    return session.interpreter(decision.choice.site, taken.requires) if decision.choice else None
+
+
+def _request(session: Session, options: SubmitOptions, taken: Capture, cell: str, bundle: Bundle) -> TaskRequest:
+    return TaskRequest(
+        client_token=uuid4().hex,
+        name=options.name,
+        language=options.language,
+        envelope=options.envelope,
+        outputs=options.outputs,
+        source=cell,
+        digest=bundle.digest,
+        bundle_sha256=bundle.sha256,
+        python=KernelPython(executable=sys.executable, version=sys.version_info[:3]),
+        captured=taken.captured,
+        notebook=NotebookCell(path=os.environ.get(NOTEBOOK) or None, cell_id=_cell_id(session)),
+        cwd=str(Path.cwd()),
+        again=options.again,
+    )
+
+
+def _cell_id(session: Session) -> str | None:
+    """The running cell's id, which JupyterLab sends along with its code."""
+    kernel = getattr(session.shell, "kernel", None)
+    if kernel is None:
+        return None
+    cell_id = kernel.get_parent().get("metadata", {}).get("cellId")
+    return cell_id if isinstance(cell_id, str) else None
+
+
+def _state(handle: TaskHandle) -> str:
+    from .vocabulary import LOOK
+
+    return LOOK[handle.task.state].word
+
+
+def describe(dry: DryRun) -> str:
+    """The sentence above a dry run's tables."""
+    now = datetime.now(timezone.utc)
+    age = [c.record_age_s for c in dry.decision.candidates if c.record_age_s is not None]
+    old = f" (facts up to {max(age):.0f} s old at {now.astimezone():%H:%M:%S})" if age else ""
+    problem = f" {dry.interpreter.problem}" if dry.interpreter and dry.interpreter.problem else ""
+    return f"{dry.name} was not sent. {dry.decision.sentence}{old}{problem}"

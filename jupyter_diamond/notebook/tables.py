@@ -1,0 +1,126 @@
+"""Tables that magics answer with, as pandas DataFrames, and the preflight as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.snapshot import SiteReading, Snapshot
+from jupyter_diamond.model.task import Captured, TaskSummary
+
+from .vocabulary import LOOK, byte_size, clock, place_text, span_of_time, wall_clock
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def tasks_table(tasks: Iterable[TaskSummary], now: datetime) -> pd.DataFrame:
+    """One row a task, newest first."""
+    rows = [_task_row(task, now) for task in tasks]
+    return _frame(rows, ["name", "state", "where", "job", "elapsed", "limit", "submitted", "why", "id"])
+
+
+def _task_row(task: TaskSummary, now: datetime) -> dict[str, Any]:
+    elapsed = ""
+    if task.started_at is not None:
+        elapsed = clock(((task.ended_at or now) - task.started_at).total_seconds())
+    return {
+        "name": task.name,
+        "state": LOOK[task.state].word,
+        "where": place_text(task.site, task.partition) if task.site else "",
+        "job": task.native_id or "",
+        "elapsed": elapsed,
+        "limit": clock(task.walltime_s) if task.walltime_s else "",
+        "submitted": wall_clock(task.created_at, now),
+        "why": task.cause or task.trouble,
+        "id": task.id,
+    }
+
+
+def sites_table(snapshot: Snapshot, now: datetime) -> pd.DataFrame:
+    """One row a partition, with the site's totals counted once in its own row; unknown numbers stay empty."""
+    rows: list[dict[str, Any]] = []
+    for site in snapshot.sites:
+        rows.append(_site_row(site, now))
+        rows += [
+            {
+                "site": site.site,
+                "partition": record.partition,
+                "health": record.state,
+                "free cpus": record.cpus_free,
+                "cpus": record.cpus_total,
+                "free gpus": record.gpus_free,
+                "gpus": record.gpus_total,
+                "running": record.running,
+                "pending": record.pending,
+                "age": span_of_time((now - record.read_at).total_seconds()),
+                "problem": "",
+            }
+            for record in site.records
+            if not record.hidden
+        ]
+    columns = [
+        "site", "partition", "health", "free cpus", "cpus", "free gpus", "gpus", "running", "pending", "age", "problem",
+    ]  # fmt: skip
+    frame = _frame(rows, columns)
+    counts = ["free cpus", "cpus", "free gpus", "gpus", "running", "pending"]
+    typed: pd.DataFrame = frame.astype(dict.fromkeys(counts, "Int64"))
+    return typed
+
+
+def _site_row(site: SiteReading, now: datetime) -> dict[str, Any]:
+    return {
+        "site": site.site + (" (simulated)" if site.simulated else ""),
+        "partition": "",
+        "health": site.health,
+        "free cpus": site.cpus_free,
+        "cpus": site.cpus_total,
+        "free gpus": site.gpus_free,
+        "gpus": site.gpus_total,
+        "running": site.running,
+        "pending": site.pending,
+        "age": "never read" if site.read_at is None else span_of_time((now - site.read_at).total_seconds()),
+        "problem": site.problem,
+    }
+
+
+def events_table(events: Iterable[Event]) -> pd.DataFrame:
+    """One row an event, oldest first."""
+    rows = [
+        {
+            "seq": event.seq,
+            "at": f"{event.at.astimezone():%Y-%m-%d %H:%M:%S}",
+            "type": event.type,
+            "subject": event.subject,
+            "data": json.dumps(event.data, ensure_ascii=False) if event.data else "",
+        }
+        for event in events
+    ]
+    return _frame(rows, ["seq", "at", "type", "subject", "data"])
+
+
+def captured_table(captured: Iterable[Captured]) -> pd.DataFrame:
+    """The preflight: every name of the cell and how it travels."""
+    rows = [
+        {
+            "name": item.name,
+            "type": item.type,
+            "travels as": item.travels,
+            "size": "" if item.bytes is None else byte_size(item.bytes),
+            "detail": item.detail,
+        }
+        for item in captured
+    ]
+    return _frame(rows, ["name", "type", "travels as", "size", "detail"])
+
+
+def _frame(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    import pandas as pd  # takes a second: not when the extension is loaded
+
+    frame: pd.DataFrame = pd.DataFrame(rows, columns=pd.Index(columns))
+    if rows:
+        frame.index = pd.Index(frame.pop(columns[0]), name=columns[0])
+    return frame

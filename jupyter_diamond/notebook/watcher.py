@@ -1,0 +1,236 @@
+"""One daemon thread a kernel: waits for events of the server and keeps the followed tasks up to date.
+
+It never holds up the kernel, sleeps while nothing is followed, and lives through an outage of the server with a
+growing pause, during which the cards say since when the server has been silent.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from datetime import datetime, timezone
+
+from jupyter_diamond.errors import DiamondError, NotFound, ResultUnavailable, ServerUnavailable
+from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Task
+
+from .binding import ExpectedNames
+from .client import DiamondClient
+from .following import LOG_BYTES, Following
+from .vocabulary import wall_clock
+
+WAIT_S = 25.0
+PAUSES_S = (0.3, 0.6, 1.0, 2.0, 4.0, 8.0, 15.0)
+"""Between two tries while the server is silent."""
+
+
+class Watcher:
+    """Follows tasks of one kernel."""
+
+    def __init__(self, client: DiamondClient) -> None:
+        self._client = client
+        self._lock = threading.Condition()
+        self._followed: dict[str, Following] = {}
+        self._cursor = -1
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+        self._silent_since: datetime | None = None
+
+    def follow(self, task: Task, expected: ExpectedNames | None = None) -> Following:
+        """Follow a task until it has ended; the same Following for the same task."""
+        with self._lock:
+            following = self._followed.get(task.id)
+            if following is None:
+                following = self._followed[task.id] = Following(self._client, task, expected)
+            elif expected is not None:
+                following.expect(expected)
+            self._run()
+            missed = self._cursor > task.version
+            self._lock.notify_all()
+        if missed or task.state.terminal or (task.attempt is not None and task.attempt.result_ready):
+            with suppress(ServerUnavailable):  # the thread tries again
+                self._bring_up_to_date(following)
+        return following
+
+    def stop(self) -> None:
+        """End the thread at its next turn."""
+        self._stopped.set()
+        with self._lock:
+            self._lock.notify_all()
+
+    def active(self) -> list[Following]:
+        """What has not ended."""
+        with self._lock:
+            return [following for following in self._followed.values() if not following.ended.is_set()]
+
+    # -- the thread --------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._watch, name="diamond-watcher", daemon=True)
+            self._thread.start()
+
+    def _watch(self) -> None:
+        failures = 0
+        while not self._stopped.is_set():
+            if not self.active():
+                with self._lock:
+                    self._cursor = -1
+                    self._lock.wait(timeout=60.0)
+                continue
+            try:
+                self._turn()
+                failures = 0
+                self._answered()
+            except DiamondError as fault:
+                self._silent(fault)
+                self._stopped.wait(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+                failures += 1
+
+    def _turn(self) -> None:
+        """Wait for events and act on them."""
+        if self._cursor < 0:
+            self._cursor = self._client.events(-1).cursor
+            self._refresh_all()
+            return
+        page = self._client.events(self._cursor, wait_s=0.0 if self._silent_since else WAIT_S)
+        if self._silent_since is not None or page.cursor < self._cursor:
+            # Events may have been missed, or the store is another one.
+            self._cursor = page.cursor
+            self._refresh_all()
+            return
+        self._act(page.events)
+        self._cursor = page.cursor
+
+    def _act(self, events: tuple[Event, ...]) -> None:
+        """Results first: a value must be in the kernel before anything is drawn."""
+        kinds: dict[str, set[str]] = {}
+        for event in events:
+            owner, _, task_id = event.subject.partition(":")
+            if owner == "task":
+                kinds.setdefault(task_id, set()).add(event.type)
+        with self._lock:
+            touched = [
+                (self._followed[task_id], types) for task_id, types in kinds.items() if task_id in self._followed
+            ]
+        for following, types in touched:
+            if "attempt.result_ready" in types and not following.settled.is_set():
+                self._fetch_result(following)
+        for following, _ in touched:
+            self._bring_up_to_date(following)
+
+    def _refresh_all(self) -> None:
+        for following in self.active():
+            self._bring_up_to_date(following)
+
+    def _bring_up_to_date(self, following: Following) -> None:
+        """Ask for the task's newest word, and for its result when it has one."""
+        if following.ended.is_set():
+            return
+        try:
+            task = self._client.task(following.task.id)
+        except NotFound as gone:
+            following.take_no_result(ResultUnavailable(gone.message))
+            self._end(following)
+            return
+        refused = None
+        if task.attempt and task.attempt.result_ready and not following.settled.is_set():
+            refused = self._fetch_result(following)
+        if task.state.terminal and not following.settled.is_set():
+            following.take_no_result(refused or ResultUnavailable(_no_result(task)))
+        if following.settled.is_set():
+            self._last_log(following)
+        self._learn_decision(following)
+        following.take_task(task)
+        if task.state.terminal:
+            self._end(following)
+
+    def _end(self, following: Following) -> None:
+        """Only handles keep what has ended, so that a deleted handle frees its values."""
+        following.take_end()
+        with self._lock:
+            self._followed.pop(following.task.id, None)
+
+    def _fetch_result(self, following: Following) -> ResultUnavailable | None:
+        try:
+            following.take_result(self._client.result(following.task.id))
+        except ResultUnavailable as fault:
+            return fault
+        return None
+
+    def _last_log(self, following: Following) -> None:
+        """What the log holds beyond what was followed; the card's log must not lack its last lines."""
+        with suppress(DiamondError):
+            start = following.log_offset
+            asked = {"limit": LOG_BYTES} if start else {"tail": LOG_BYTES}
+            chunk = self._client.logs(following.task.id, start, **asked)
+            following.take_log(start, chunk.text, chunk.next_offset)
+
+    def _learn_decision(self, following: Following) -> None:
+        if following.decision is None:
+            with suppress(NotFound):
+                following.decision = self._client.decision(following.task.id)
+
+    # -- outages -----------------------------------------------------------------------------------------------
+
+    def _silent(self, fault: DiamondError) -> None:
+        now = datetime.now(timezone.utc)
+        self._silent_since = self._silent_since or now
+        said = f"The Jupyter server has not answered since {wall_clock(self._silent_since, now)}"
+        why = "" if isinstance(fault, ServerUnavailable) and fault.transient else f" ({fault.message})"
+        for following in self.active():
+            following.take_outage(f"{said}{why}. The job itself is not affected; asking again.")
+
+    def _answered(self) -> None:
+        if self._silent_since is None:
+            return
+        self._silent_since = None
+        for following in self.active():
+            following.take_outage("")
+
+
+def _no_result(task: Task) -> str:
+    if task.state is State.COMPLETED:
+        return f"{task.name} ended well, but its receipt is not there. Look at its log: {task.name}.logs()."
+    said = task.cause or f"{task.name} ended as {task.state.value} before it returned anything."
+    return f"{said} {task.next}".strip()
+
+
+class LogFollower:
+    """A thread that reads the logs that someone looks at, at most twice a second; it ends when nobody does."""
+
+    FASTEST_S = 0.5
+    SLOWEST_S = 2.0
+
+    def __init__(self, client: DiamondClient, watcher: Watcher) -> None:
+        self._client = client
+        self._watcher = watcher
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """Start reading if there is something to read, or soon will be."""
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._read, name="diamond-logs", daemon=True)
+                self._thread.start()
+
+    def _read(self) -> None:
+        pace = self.FASTEST_S
+        while followed := self._watcher.active():
+            wanted = [following for following in followed if following.wants_log]
+            news = [self._read_one(following) for following in wanted]
+            pace = self.FASTEST_S if any(news) or not wanted else min(pace * 1.3, self.SLOWEST_S)
+            time.sleep(max(pace, 0.05 * len(wanted)))
+
+    def _read_one(self, following: Following) -> bool:
+        start = following.log_offset
+        asked = {"limit": LOG_BYTES} if start else {"tail": LOG_BYTES}
+        try:
+            chunk = self._client.logs(following.task.id, start, **asked)
+        except DiamondError:  # the watcher says so on the card
+            return False
+        following.take_log(start, chunk.text, chunk.next_offset)
+        return bool(chunk.text)

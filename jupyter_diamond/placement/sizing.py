@@ -1,0 +1,90 @@
+"""From a range to one concrete size: the most useful that is free now, never below the least viable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jupyter_diamond.model.envelope import Envelope, Size, Span
+from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, Record
+
+from .rules import fits
+
+
+class Sized(NamedTuple):
+    """A size, and whether it would start at once. None: what is free is not known."""
+
+    size: Size
+    starts_now: bool | None
+
+
+class _Node(NamedTuple):
+    """What one node gives. None: not known, so nothing is clipped."""
+
+    cpus: int | None
+    gpus: int | None
+    memory_bytes: int | None
+
+
+def size_for(envelope: Envelope, record: Record | None) -> Sized:
+    """The size to ask for here."""
+    if record is None:
+        return Sized(_clipped(envelope, [_Node(None, None, None)] * envelope.nodes.max, None), None)
+    most = min(envelope.nodes.max, record.max_nodes) if isinstance(record.max_nodes, int) else envelope.nodes.max
+    most = max(most, envelope.nodes.min)
+    free = [_Node(node.cpus, node.gpus, node.memory_bytes) for node in record.free_nodes if _holds(envelope, node)]
+    if len(free) >= envelope.nodes.min:
+        return Sized(_best(envelope, free, most, record), starts_now=True)
+    whole = [
+        _Node(shape.cpus, shape.gpus, shape.memory_bytes)
+        for shape in record.shapes
+        if fits(envelope, shape)
+        for _ in range(min(max(shape.nodes, 1), most))
+    ]
+    if len(whole) < envelope.nodes.min:
+        whole = [_Node(None, None, None)] * most
+    known = record.cpus_free is not None
+    return Sized(_best(envelope, whole, most, record), starts_now=False if known else None)
+
+
+def _holds(envelope: Envelope, node: FreeNode) -> bool:
+    """The free part of this node holds the least that is asked."""
+    least = envelope.memory_bytes
+    enough = least is None or node.memory_bytes is None or node.memory_bytes >= least.min
+    return node.cpus >= envelope.cpus.min and node.gpus >= envelope.gpus.min and enough
+
+
+def _best(envelope: Envelope, nodes: Sequence[_Node], most: int, record: Record) -> Size:
+    """The number of nodes that gives most in all: a fourth node with one free core must not cut the others to one."""
+    ordered = sorted(nodes, key=lambda node: _use(envelope, node), reverse=True)
+    sizes = [_clipped(envelope, ordered[:n], record) for n in range(envelope.nodes.min, min(most, len(ordered)) + 1)]
+    return max(sizes, key=lambda size: (size.nodes * size.gpus, size.nodes * size.cpus, size.nodes))
+
+
+def _use(envelope: Envelope, node: _Node) -> tuple[int, int, int, int]:
+    """How much of a node the task can use; among equals the one without idle GPUs, then the one that leaves least."""
+    gpus = _clip(envelope.gpus, node.gpus)
+    memory = envelope.memory_bytes
+    return (
+        gpus,
+        _clip(envelope.cpus, node.cpus),
+        0 if memory is None else _clip(memory, node.memory_bytes),
+        gpus - (node.gpus or 0),
+    )
+
+
+def _clipped(envelope: Envelope, nodes: Sequence[_Node], record: Record | None) -> Size:
+    cap = record.walltime_cap_s if record is not None else None
+    memory = envelope.memory_bytes
+    return Size(
+        nodes=len(nodes),
+        cpus=min(_clip(envelope.cpus, node.cpus) for node in nodes),
+        gpus=min(_clip(envelope.gpus, node.gpus) for node in nodes),
+        memory_bytes=None if memory is None else min(_clip(memory, node.memory_bytes) for node in nodes),
+        walltime_s=_clip(envelope.walltime_s, cap if cap is not NO_LIMIT else None),
+    )
+
+
+def _clip(span: Span, there: int | None) -> int:
+    """The most useful of what is there, never below the least viable."""
+    return span.max if there is None else max(min(span.max, there), span.min)

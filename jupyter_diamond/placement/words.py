@@ -1,0 +1,61 @@
+"""Amounts as people say them, and as the options take them."""
+
+from __future__ import annotations
+
+from jupyter_diamond.model.envelope import Size
+
+_UNITS = ((86400, "d", "d"), (3600, "h", "h"), (60, "min", "m"), (1, "s", "s"))
+
+
+def duration(seconds: float) -> str:
+    """The two largest units: ``2 h 30 min``, ``45 s``."""
+    return " ".join(f"{amount} {word}" for amount, word, _ in _parts(int(seconds))[:2]) or "0 s"
+
+
+def time_option(seconds: int) -> str:
+    """Exactly, as ``--time`` takes it: ``2h30m``."""
+    return "".join(f"{amount}{letter}" for amount, _, letter in _parts(seconds)) or "0s"
+
+
+def _parts(seconds: int) -> list[tuple[int, str, str]]:
+    parts = []
+    for whole, word, letter in _UNITS:
+        amount, seconds = divmod(seconds, whole)
+        if amount:
+            parts.append((amount, word, letter))
+    return parts
+
+
+def memory(size: int) -> str:
+    """Binary units, rounded down to what ``--memory`` takes: ``64G``, ``512M``."""
+    for shift, unit in ((40, "T"), (30, "G"), (20, "M"), (10, "K")):
+        if size >= 1 << shift:
+            tenths = size * 10 >> shift
+            return f"{tenths // 10}{unit}" if tenths % 10 == 0 or tenths >= 1000 else f"{tenths / 10:.1f}{unit}"
+    return f"{size} bytes"
+
+
+def count(amount: int, noun: str) -> str:
+    """``1 core``, ``2 cores``."""
+    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+
+
+def place(site: str, partition: str) -> str:
+    """``delta : cpu``; the site alone where its partition is not known."""
+    return f"{site} : {partition}" if partition else site
+
+
+def size(size: Size) -> str:
+    """``2 nodes x 4 cores, 1 GPU, 8G, for 30 min``."""
+    parts = [count(size.cpus, "core")]
+    if size.gpus:
+        parts.append(count(size.gpus, "GPU"))
+    if size.memory_bytes is not None:
+        parts.append(memory(size.memory_bytes))
+    node = ", ".join(parts)
+    return f"{size.nodes} nodes x {node}" if size.nodes > 1 else node
+
+
+def clause(sentence: str) -> str:
+    """A sentence as a part of a longer one."""
+    return sentence[:1].lower() + sentence[1:].rstrip(".")

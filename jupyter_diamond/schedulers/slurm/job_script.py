@@ -1,0 +1,48 @@
+"""The batch script: directives, then the head, the command and the tail that all schedulers share."""
+
+from __future__ import annotations
+
+import re
+
+from jupyter_diamond.model import attempt_files as files
+from jupyter_diamond.model.jobs import JobRequest
+from jupyter_diamond.parsing import durations, memory
+from jupyter_diamond.parsing.quoting import directive
+from jupyter_diamond.schedulers import batch_script
+
+
+def job_script(job: JobRequest) -> str:
+    """One attempt as a Slurm batch script.
+
+    The token is the job's name, so that ``--name`` finds it exactly, and leads its comment, before the human name.
+    Memory is left to the site where the size does not give any: some sites refuse ``--mem``.
+    """
+    lines = [f"#SBATCH {option}" for option in _options(job)]
+    return "\n".join([batch_script.shebang(job), *lines, batch_script.body(job, native_id="$SLURM_JOB_ID")])
+
+
+def _options(job: JobRequest) -> list[str]:
+    size = job.size
+    options = [
+        f"--job-name={job.token}",
+        f"--comment={job.token}:{re.sub(r'[^A-Za-z0-9_.-]', '_', job.name)}",
+        f"--output={files.LOG}",
+        "--open-mode=append",
+        "--no-requeue",
+        f"--time={durations.to_slurm(durations.up_to_minutes(size.walltime_s))}",
+        f"--nodes={size.nodes}",
+        "--ntasks-per-node=1",
+        f"--cpus-per-task={size.cpus}",
+    ]
+    if size.memory_bytes is not None:
+        options.append(f"--mem={memory.up_to_mib(size.memory_bytes)}M")
+    if size.gpus:
+        options.append(f"--gpus-per-node={size.gpus}")
+    for name in ("partition", "account", "qos"):
+        value = getattr(job, name)
+        if value is not None:
+            options.append(f"--{name}={directive(value, f'the {name}')}")
+    if job.warn_before_end_s:
+        # B28: to the batch shell only, and not USR1, which libraries take for themselves
+        options.append(f"--signal=B:USR2@{job.warn_before_end_s}")
+    return options

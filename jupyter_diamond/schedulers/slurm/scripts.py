@@ -1,0 +1,215 @@
+r"""The shell that asks Slurm. One script is one round trip; ``parsing.slurm_sections`` reads what it prints.
+
+Only options and fields that Slurm has had since long are used (B06): no ``--me``, no ``--only-job-state``, no JSON.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+
+from jupyter_diamond.errors import InvalidRequest
+from jupyter_diamond.model.jobs import JobRequest, NativeJob
+from jupyter_diamond.parsing import slurm_jobs
+from jupyter_diamond.parsing.quoting import quote
+from jupyter_diamond.parsing.slurm_probe import NODE_FIELDS
+from jupyter_diamond.parsing.slurm_sections import FIELD
+
+COMMAND_TIMEOUT_S = 20
+"""For each command: a controller that is down blocks a client for nine seconds, one that hangs for minutes."""
+
+CLOCK_SKEW = timedelta(hours=1)
+"""How far the site's clock may be off ours when accounting is asked for jobs *since*."""
+
+
+# SQUEUE_FORMAT and its kind change every table (B14); SBATCH_* beats what a job script says. SLURM_CONF names the site.
+def _scrub(*, keep: str, drop: str) -> str:
+    """Unset variables by patterns of a shell's ``case``."""
+    return (
+        "for v in $(env | sed -n 's/^\\([A-Z][A-Z0-9_]*\\)=.*/\\1/p'); do\n"
+        f'  case $v in {keep}) ;; {drop}) unset "$v" ;; esac\n'
+        "done\n"
+    )
+
+
+_PREAMBLE = (
+    _scrub(keep="SLURM_CONF", drop="SQUEUE_*|SACCT_*|SINFO_*|SCONTROL_*|SCANCEL_*|SLURM_*")
+    + rf"""LC_ALL=C TZ=UTC SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0
+export LC_ALL TZ SLURM_TIME_FORMAT SLURM_BITSTR_LEN
+U=$(printf '\037')
+T=; command -v timeout >/dev/null 2>&1 && T='timeout {COMMAND_TIMEOUT_S}'
+put() {{ printf '@@%s %s %s\n%s\n' "$1" "$2" "${{#3}}" "$3"; }}
+sec() {{ n=$1; shift; printf '@@%s\n' "$n" >&2; out=$("$@"); rc=$?; put "$n" "$rc" "$out"; }}
+me=$(id -un); uid=$(id -u)
+"""
+)
+
+_END = "printf '@@end 0 0\\n'\n"
+
+_CONFIG_LINES = (
+    "ClusterName|SLURM_VERSION|AccountingStorageType|PrivateData|MinJobAge|EnforcePartLimits|SelectTypeParameters"
+)
+
+_NODES_AWK = r"""
+BEGIN { U = "\037"; n = split("FIELDS", want, " ") }
+/^NodeName=/ {
+  line = $0; reason = ""
+  if (match(line, / Reason=.*/)) { reason = substr(line, RSTART + 8); line = substr(line, 1, RSTART - 1) }
+  sub(/ (Comment|Extra)=.*/, "", line)
+  split("", value); m = split(line, part, " ")
+  for (i = 1; i <= m; i++) {
+    p = index(part[i], "=")
+    if (p) { key = substr(part[i], 1, p - 1); if (!(key in value)) value[key] = substr(part[i], p + 1) }
+  }
+  row = value[want[1]]
+  for (i = 2; i <= n; i++) row = row U value[want[i]]
+  print row U reason
+}""".replace("FIELDS", " ".join(NODE_FIELDS))
+
+_COUNTS_AWK = r"""
+{ count[(($1 == uid) ? 1 : 0) U $2 U $3]++ }
+END { for (key in count) print count[key] U key }"""
+
+PROBE = (
+    _PREAMBLE
+    + rf"""put env 0 "$me$U$uid$U$(id -Gn)$U$(sinfo -V 2>/dev/null)"
+conf() {{ c=$($T scontrol show config) || return; printf '%s\n' "$c" | grep -E '^({_CONFIG_LINES}) ' ; }}
+nodes() {{ c=$($T scontrol -a -d -o show node) || return; printf '%s\n' "$c" | awk '{_NODES_AWK}
+'; }}
+counts() {{ c=$($T squeue -a -r -h -o "%U$U%P$U%T") || return
+  printf '%s\n' "$c" | awk -F "$U" -v U="$U" -v uid="$uid" 'NF == 3 {_COUNTS_AWK.strip()}
+'; }}
+sec config conf
+if [ "$rc" = 0 ]; then
+  case $out in
+    *accounting_storage/none*|*"AccountingStorageType   = (null)"*) accounting=no ;;
+    *) accounting=yes ;;
+  esac
+  sec partitions $T scontrol -a -o show partition
+  sec nodes nodes
+  sec counts counts
+  if [ "$accounting" = yes ]; then sec sacct $T sacct -n -X -P -S now -o JobIDRaw; fi
+fi
+"""
+    + _END
+)
+
+
+def by_cluster(jobs: Sequence[NativeJob]) -> dict[str | None, list[str]]:
+    """Job ids of each cluster; None is the site's own (B02: an id that came with a cluster keeps it)."""
+    clusters: dict[str | None, list[str]] = {}
+    for job in jobs:
+        clusters.setdefault(job.cluster, []).append(job.id)
+    return clusters
+
+
+def _on(cluster: str | None) -> tuple[str, str]:
+    """(option, section suffix) for a command about another cluster."""
+    return (
+        ("", "") if cluster is None else (f" -M {quote(cluster, 'the cluster')}", f":{quote(cluster, 'the cluster')}")
+    )
+
+
+def _bases(ids: Sequence[str]) -> list[str]:
+    return sorted({job_id.partition("_")[0].partition("+")[0] for job_id in ids})
+
+
+def queue(jobs: Sequence[NativeJob]) -> str:
+    """One query, filtered at the site: ``squeue -j`` fails for one unknown id, and is silent about several."""
+    parts = [_PREAMBLE]
+    for cluster, ids in by_cluster(jobs).items():
+        option, suffix = _on(cluster)
+        wanted = "," + ",".join(_bases(ids)) + ","
+        parts.append(
+            f'q() {{ $T squeue{option} -a -h "$@" -u "$uid" -t all -o {_shell_text(slurm_jobs.QUEUE_FORMAT)}; }}\n'
+            "mine() {\n"
+            "  c=$(q) || return\n"
+            "  case $c in *...%*|*...]*) c=$(q -r) || return ;; esac\n"  # B15: more tasks than were shown
+            # B14: a row that is not as we asked is sent home, where it is counted and shown
+            f'  printf \'%s\\n\' "$c" | awk -F "$U" -v ids={shlex.quote(wanted)} '
+            f"'NF && $0 !~ /^CLUSTER: / && (NF < {slurm_jobs.QUEUE_FORMAT.count(FIELD) + 1} || "
+            'index(ids, "," $1 ",") || index(ids, "," $2 ","))\'\n'
+            "}\n"
+            f"sec queue{suffix} mine\n"
+        )
+    return "".join([*parts, _END])
+
+
+def accounting(jobs: Sequence[NativeJob], *, since: datetime) -> str:
+    """Accounting for all jobs with their steps; where it does not answer, what the controller still remembers."""
+    parts = [_PREAMBLE, 'put me 0 "$uid"\n']
+    for cluster, ids in by_cluster(jobs).items():
+        option, suffix = _on(cluster)
+        listed = ",".join(quote(job_id, "the job id") for job_id in ids)
+        wanted = "," + ",".join(_bases(ids)) + ","
+        parts.append(
+            f"sec accounting{suffix} $T sacct{option} {_sacct_options(since)} -j {listed}\n"
+            'if [ "$rc" != 0 ]; then\n'
+            f"  shown() {{ c=$($T scontrol{option} -a -o show job) || return\n"
+            # JobId=12 ArrayJobId=10 ArrayTaskId=3 …
+            "  printf '%s\\n' \"$c\" | awk -v ids="
+            + shlex.quote(wanted)
+            + ' \'{ split($1, j, "="); split($2, a, "=")\n'
+            '    if (index(ids, "," j[2] ",") || (a[1] == "ArrayJobId" && index(ids, "," a[2] ","))) print }\'; }\n'
+            f"  sec shown{suffix} shown\n"
+            "fi\n"
+        )
+    return "".join([*parts, _END])
+
+
+def lookup(tokens: Sequence[str], *, since: datetime) -> str:
+    """Queue and accounting by job name; each tells by itself whether it answered."""
+    names = ",".join(quote(token, "the token") for token in tokens)
+    return (
+        _PREAMBLE
+        + 'put me 0 "$uid"\n'
+        + f'sec queue $T squeue -a -h -u "$uid" -t all -n {names} -o {_shell_text(slurm_jobs.QUEUE_FORMAT)}\n'
+        + f'sec accounting $T sacct {_sacct_options(since)} -u "$uid" --name={names}\n'
+        + _END
+    )
+
+
+def cancel(jobs: Sequence[NativeJob]) -> str:
+    """One ``scancel`` a cluster. It is silent about jobs that are gone."""
+    parts = [_PREAMBLE]
+    for cluster, ids in by_cluster(jobs).items():
+        option, suffix = _on(cluster)
+        listed = " ".join(quote(job_id, "the job id") for job_id in ids)
+        parts.append(f"sec cancel{suffix} $T scancel{option} {listed}\n")
+    return "".join([*parts, _END])
+
+
+def submit(job: JobRequest) -> str:
+    """Hand ``job.sh`` in. When a limit refuses it, say how many jobs of the user's are queued (B04).
+
+    SBATCH_* variables would beat the directives of ``job.sh``, so they go; a default account or QOS of the user's
+    stays where the job names none.
+    """
+    kept = [name for name, given in (("ACCOUNT", job.account), ("QOS", job.qos)) if given is None]
+    keep = "|".join(["SLURM_CONF", *(f"SBATCH_{name}" for name in kept)])
+    return (
+        "(\n"
+        + _scrub(keep=keep, drop="SQUEUE_*|SBATCH_*|SLURM_*")
+        + "{ err=$(sbatch --parsable job.sh 2>&1 >&3 3>&-); rc=$?; } 3>&1\n"
+        '[ -z "$err" ] || printf \'%s\\n\' "$err" >&2\n'
+        "case $rc:$err in\n"
+        "  0:*) ;;\n"
+        '  *Limit*|*policy*) n=$(squeue -h -r -u "$(id -u)" -o %i 2>/dev/null | wc -l | tr -d " ") && '
+        'echo "diamond: queued=$n" >&2 ;;\n'
+        "esac\n"
+        'exit "$rc"\n'
+        ")"
+    )
+
+
+def _sacct_options(since: datetime) -> str:
+    if since.tzinfo is None:
+        raise InvalidRequest("The time since when accounting is asked needs its zone.")
+    start = (since.astimezone(timezone.utc) - CLOCK_SKEW).strftime("%Y-%m-%dT%H:%M:%S")
+    return f'-n -P --delimiter="$U" -S {start} -o {",".join(slurm_jobs.ACCOUNTING_FIELDS)}'
+
+
+def _shell_text(text: str) -> str:
+    """The format in double quotes, its separators as ``$U``: no control character stands in a script."""
+    return '"' + text.replace(FIELD, "$U") + '"'

@@ -1,0 +1,109 @@
+"""The Jupyter server extension: starts the service with the server, serves its API, stops it with the server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from jupyter_server.extension.application import ExtensionApp
+
+from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.model.event import Event
+from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
+
+from .base import starting
+from .handlers import ROUTES
+from .news import SCHEMA, SCHEMA_ID, news
+
+if TYPE_CHECKING:
+    from jupyter_events import EventLogger
+
+    from jupyter_diamond.service import DiamondService
+
+
+class DiamondApp(ExtensionApp):
+    """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
+    c.DiamondLimits.
+    """
+
+    name = "jupyter_diamond"
+    description = __doc__
+    extension_url = "/lab"
+    load_other_extensions = True
+    classes = [DiamondStore, DiamondSites, DiamondEngine, DiamondLimits]  # noqa: RUF012 - as traitlets has it
+
+    service: DiamondService | None = None
+    """None when its settings cannot be used; ``diamond_problem`` then says why."""
+    _start_tried = False
+
+    def initialize_settings(self) -> None:
+        """Make the service. What keeps it from working is told to every request, and never stops Jupyter itself."""
+        self._events.register_event_schema(SCHEMA)
+        problem: DiamondError = starting()
+        try:
+            self.service = self.make_service()
+            self.service.on_change(self._tell_browser)
+        except DiamondError as error:
+            problem = error
+            self.log.error("Diamond does not work: %s", error.message)  # noqa: TRY400 - the sentence says it all
+        self.settings.update(diamond_service=self.service, diamond_problem=problem, diamond_polls=set())
+
+    def make_service(self) -> DiamondService:
+        """The service with this server's settings."""
+        from jupyter_diamond.service import DiamondService
+
+        return DiamondService(
+            store=DiamondStore(parent=self),
+            sites=DiamondSites(parent=self),
+            engine=DiamondEngine(parent=self),
+            limits=DiamondLimits(parent=self),
+            log=self.log,
+        )
+
+    def initialize_handlers(self) -> None:
+        """Serve the API."""
+        self.handlers.extend(ROUTES)
+
+    async def _start_jupyter_server_extension(self, _serverapp: Any) -> None:
+        if self.service is None:
+            return
+        self._start_tried = True
+        try:
+            await self.service.start()
+        except DiamondError as error:
+            self._set_problem(error)
+            self.log.error("Diamond does not work: %s", error.message)  # noqa: TRY400 - the sentence says it all
+        else:
+            self._set_problem(None)
+
+    async def stop_extension(self) -> None:
+        """Answer open polls, then stop the service; jobs run on at their sites."""
+        self._set_problem(starting())
+        polls: set[asyncio.Task[Any]] = self._web_settings.get("diamond_polls", set())
+        for poll in tuple(polls):
+            poll.cancel()
+        if self._start_tried and self.service is not None:
+            self._start_tried = False
+            await self.service.stop()
+
+    def _set_problem(self, problem: DiamondError | None) -> None:
+        self._web_settings["diamond_problem"] = problem
+
+    @property
+    def _web_settings(self) -> dict[str, Any]:
+        """Where handlers look; the extension's own settings were copied there when it was loaded."""
+        assert self.serverapp is not None, "an extension has its server"
+        settings: dict[str, Any] = self.serverapp.web_app.settings
+        return settings
+
+    @property
+    def _events(self) -> EventLogger:
+        assert self.serverapp is not None, "an extension has its server"
+        events: EventLogger | None = self.serverapp.event_logger
+        assert events is not None, "a server that loads extensions has its event bus"
+        return events
+
+    def _tell_browser(self, event: Event) -> None:
+        data = news(event)
+        if data is not None:
+            self._events.emit(schema_id=SCHEMA_ID, data=data)

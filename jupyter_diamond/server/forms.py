@@ -1,0 +1,68 @@
+"""What handlers read from a request and wrap around an answer, beyond the shared values."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from jupyter_diamond.model.base import Value
+from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.task import TaskSummary
+
+
+class RefreshForm(Value):
+    """Which site to probe now; None for all."""
+
+    site: str | None = None
+
+
+class InterpreterForm(Value):
+    """Which modules must be importable, and the kernel's own interpreter."""
+
+    python: str | None = None
+    modules: tuple[str, ...] = ()
+
+
+class PlanForm(Value):
+    """What a task would need."""
+
+    envelope: Envelope
+
+
+class TaskList(Value):
+    """Task lines, newest first."""
+
+    tasks: tuple[TaskSummary, ...]
+
+
+class TasksQuery(Value):
+    """Which tasks to list."""
+
+    name: str | None = None
+    phase: Literal["active", "ended"] | None = None
+    notebook: str | None = None
+    limit: int = Field(default=100, ge=1, le=10_000)
+
+
+class TaskEventsQuery(Value):
+    """Which events of a task."""
+
+    after: int = Field(default=0, ge=0)
+    limit: int = Field(default=200, ge=1, le=1000)
+
+
+class EventsQuery(Value):
+    """Which events, and how many seconds to wait for the first. ``after`` -1 asks for the newest cursor only."""
+
+    after: int = Field(default=-1, ge=-1)
+    wait: float = Field(default=0.0, ge=0, le=30)
+    limit: int = Field(default=500, ge=1, le=1000)
+
+
+class LogsQuery(Value):
+    """Which bytes of a log; ``tail`` asks for the last ones instead of those at ``offset``."""
+
+    offset: int = Field(default=0, ge=0)
+    limit: int = Field(default=65_536, ge=1, le=4 << 20)
+    tail: int | None = Field(default=None, ge=0, le=4 << 20)

@@ -1,0 +1,55 @@
+"""Writes the components of ``openapi.yaml`` from the models: ``python -m jupyter_diamond.server.openapi``.
+
+The paths are written by hand; everything below the mark is generated, and a test checks that it is current.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+from ruamel.yaml import YAML
+
+from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.snapshot import Snapshot
+from jupyter_diamond.model.task import Submitted, Task, TaskRequest
+from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogChunk, ResultView, Status
+from jupyter_diamond.server.forms import InterpreterForm, PlanForm, RefreshForm, TaskList
+
+OPENAPI = Path(__file__).with_name("openapi.yaml")
+MARK = "# ---- generated below this line by jupyter_diamond/server/openapi.py ----\n"
+
+REQUESTS: tuple[type[BaseModel], ...] = (TaskRequest, RefreshForm, InterpreterForm, PlanForm)
+ANSWERS: tuple[type[BaseModel], ...] = (
+    Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
+)  # fmt: skip
+
+
+def schemas() -> dict[str, Any]:
+    """JSON schemas of all models: of what is sent as it is checked, of what is answered as it is written."""
+    wanted: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = []
+    wanted += [(model, "validation") for model in REQUESTS]
+    wanted += [(model, "serialization") for model in ANSWERS]
+    _, everything = models_json_schema(wanted, ref_template="#/components/schemas/{model}")
+    definitions: dict[str, Any] = everything["$defs"]
+    return dict(sorted(definitions.items()))
+
+
+def current(text: str) -> str:
+    """The description with its components made new."""
+    by_hand, mark, _ = text.partition(MARK)
+    if not mark:
+        raise ValueError(f"{OPENAPI} has lost the line that starts its generated part: {MARK}")
+    yaml = YAML()
+    yaml.default_flow_style = False
+    yaml.width = 110
+    stream = io.StringIO()
+    yaml.dump({"components": {"schemas": schemas()}}, stream)
+    return by_hand + mark + stream.getvalue()
+
+
+if __name__ == "__main__":
+    OPENAPI.write_text(current(OPENAPI.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,272 @@
+"""The one facade: every face calls it and nothing beneath it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import secrets
+import time
+from pathlib import Path
+
+from jupyter_diamond import __version__
+from jupyter_diamond.engine.engine import Engine
+from jupyter_diamond.engine.ledger import Ledger, Listener
+from jupyter_diamond.engine.link import SiteLink, SiteLinks
+from jupyter_diamond.engine.results import read_file, read_log, read_result
+from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.submit import newest
+from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest
+from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.decision import Candidate, Decision
+from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.snapshot import Snapshot
+from jupyter_diamond.model.states import Phase
+from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
+from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
+from jupyter_diamond.parsing.quoting import quote
+from jupyter_diamond.placement.policy import decide
+from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
+
+_ASK_INTERPRETER = """import importlib.util, json, sys
+def there(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except Exception:
+        return False
+print(json.dumps({"version": list(sys.version_info[:3]), "executable": sys.executable,
+                  "missing": [name for name in sys.argv[1:] if not there(name)]}))
+"""
+
+
+class DiamondService:
+    """Sites, tasks and their results, for one user."""
+
+    def __init__(
+        self,
+        *,
+        store: DiamondStore,
+        sites: DiamondSites,
+        engine: DiamondEngine,
+        limits: DiamondLimits,
+        log: logging.Logger,
+    ) -> None:
+        self._settings, self._limits, self._log = engine, limits, log
+        path = Path(store.path).expanduser()
+        here = this_machine(sites.this_machine_workdir or str(path.parent / "here")) if sites.this_machine else None
+        self.links = SiteLinks(load_catalogue(Path(sites.path).expanduser(), this_machine=here))
+        self._ledger = Ledger(path)
+        self._spool_folder = path.parent / "spool"
+        self._lease_s = store.lease_s
+        self._engine: Engine | None = None
+        self._interpreters: dict[tuple[str, str | None, tuple[str, ...]], Interpreter] = {}
+
+    async def start(self) -> None:
+        """Open the store, take the lease if it is free, and go on with what was active. Raises StoreError."""
+        await self._ledger.open()
+        self._spool = await asyncio.to_thread(Spool, self._spool_folder)
+        self._engine = Engine(
+            ledger=self._ledger, links=self.links, spool=self._spool, settings=self._settings,
+            lease_s=self._lease_s, log=self._log,
+        )  # fmt: skip
+        await self._engine.start()
+
+    async def stop(self) -> None:
+        """Stop background work; jobs run on."""
+        if self._engine is not None:
+            await self._engine.stop()
+        await self.links.close()
+        await self._ledger.close()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of a started service."""
+        assert self._engine is not None, "the service was not started"
+        return self._engine
+
+    def on_change(self, listener: Listener) -> None:
+        """Call ``listener`` on the loop for every new event."""
+        self._ledger.listen(listener)
+
+    async def status(self) -> Status:
+        """Who answers, and what a kernel must keep to."""
+        lease = await self._ledger.do(self._ledger.store.lease)
+        active = await self._ledger.do(self._ledger.store.tasks, phase="active", limit=10_000)
+        limits = self._limits
+        return Status(
+            version=__version__, advances_work=self.engine.advances, lease_holder=lease[0] if lease else "",
+            store_path=str(self._ledger.path), active_tasks=len(active),
+            newest_event=await self._ledger.do(self._ledger.store.newest_event),
+            limits=Limits(
+                value_bytes=limits.value_bytes, bundle_bytes=limits.bundle_bytes,
+                inline_result_bytes=limits.inline_result_bytes,
+            ),
+        )  # fmt: skip
+
+    async def sites(self) -> Snapshot:
+        """Every site's newest reading; the first call waits for the first answers."""
+        await self.engine.collector.refresh(self.links, older_than_s=self._settings.fresh_s, wait_s=3.0)
+        return self.engine.collector.snapshot()
+
+    async def refresh(self, site: str | None) -> Snapshot:
+        """Probe one site, or all, now."""
+        names = [self.links[site].name] if site is not None else list(self.links)
+        await self.engine.collector.refresh(names, wait_s=self._settings.probe_timeout_s)
+        return self.engine.collector.snapshot()
+
+    async def interpreter(self, site: str, python: str | None, modules: tuple[str, ...]) -> Interpreter:
+        """What would run a cell at a site, and which modules it lacks there. Answers are kept for ten minutes."""
+        link = self.links[site]
+        executable = link.site.python or (python if link.transport.shares_files else None) or "python3"
+        key = (site, executable, tuple(sorted(modules)))
+        known = self._interpreters.get(key)
+        if known is None or known.missing or known.problem or time.time() - known.read_at.timestamp() > 600:
+            known = self._interpreters[key] = await self._ask_interpreter(link, executable, key[2])
+        return known
+
+    async def _ask_interpreter(self, link: SiteLink, executable: str, modules: tuple[str, ...]) -> Interpreter:
+        words = " ".join(quote(name, "the module name") for name in modules)
+        script = f'exec {quote(executable, "the interpreter")} -c "$(cat)" {words}\n'
+        done = await link.run(script, stdin=_ASK_INTERPRETER.encode(), timeout_s=self._settings.command_timeout_s)
+        now = from_epoch(time.time())
+        try:
+            said = json.loads(done.out)
+            version = tuple(int(part) for part in said["version"])
+            return Interpreter(
+                executable=str(said["executable"]), version=(version[0], version[1], version[2]),
+                missing=tuple(str(name) for name in said["missing"]), read_at=now,
+            )  # fmt: skip
+        except (ValueError, KeyError, IndexError, TypeError):
+            said_lines = (done.err or done.out).strip().splitlines()
+            why = said_lines[-1] if said_lines else f"it ended with code {done.exit}"
+            return Interpreter(
+                executable=executable, version=None, read_at=now,
+                problem=f"{executable} does not start at {link.name}: {why}. Set python in the site catalogue.",
+            )  # fmt: skip
+
+    async def plan(self, envelope: Envelope) -> Decision:
+        """Where a task with this envelope would go now; nothing is started."""
+        wanted = [self.links[envelope.site].name] if envelope.site else list(self.links)
+        collector = self.engine.collector
+        await collector.refresh(wanted, older_than_s=self._settings.fresh_s, wait_s=10.0)
+        return decide(
+            envelope, collector.snapshot(), self.links.sites, now=from_epoch(time.time()),
+            stale_s=self._settings.stale_s,
+        )  # fmt: skip
+
+    async def submit(self, request: TaskRequest, bundle: bytes) -> Submitted:
+        """Take a task: planned, stored and on its way. The same client token always gives the same task."""
+        if known := await self._ledger.do(self._ledger.store.find_token, request.client_token):
+            return Submitted(task=known, created=False)
+        self._check_bundle(request, bundle)
+        if not request.again and (twin := await self._twin(request)):
+            return Submitted(task=twin, attached=True, created=False)
+        decision = await self.plan(request.envelope)
+        choice = decision.choice
+        if choice is None or choice.size is None:
+            raise Infeasible(decision.sentence)
+        task_id = f"t{secrets.token_hex(5)}"
+        now = from_epoch(time.time())
+        await asyncio.to_thread(self._spool.save, task_id, bundle)
+        task, created = await self._ledger.write(
+            self._ledger.store.create_task, request, task_id=task_id, key=secrets.token_hex(32), decision=decision,
+            attempt=_first_attempt(choice, now), why_here=decision.sentence, at=now,
+        )  # fmt: skip
+        if created:
+            self.engine.adopt(task)
+        else:
+            await asyncio.to_thread(self._spool.drop, task_id)
+        return Submitted(task=task, created=created)
+
+    def _check_bundle(self, request: TaskRequest, bundle: bytes) -> None:
+        if len(bundle) > self._limits.bundle_bytes:
+            raise InvalidRequest(
+                f"The cell's inputs are {len(bundle):,} bytes; at most {self._limits.bundle_bytes:,} travel with a "
+                "cell. Save large data to a file, or raise c.DiamondLimits.bundle_bytes."
+            )
+        if hashlib.sha256(bundle).hexdigest() != request.bundle_sha256:
+            raise InvalidRequest("The cell's inputs were damaged on their way to the server; run the cell again.")
+
+    async def _twin(self, request: TaskRequest) -> Task | None:
+        """The same cell, still active (B27). Raises Conflict when another cell of that name is."""
+        active = await self._ledger.do(self._ledger.store.active_same_name, request.name, request.notebook.path)
+        for task in active:
+            if task.digest == request.digest:
+                return task
+        if active:
+            raise Conflict(
+                f"`{request.name}` is still {active[-1].state.value} and runs another cell. Choose another name, "
+                f"cancel it with %diamond cancel {request.name}, or add --again to have both."
+            )
+        return None
+
+    async def tasks(
+        self, name: str | None = None, phase: str | None = None, notebook: str | None = None, limit: int = 100
+    ) -> tuple[TaskSummary, ...]:
+        """Tasks, newest first. ``phase`` is ``active`` or ``ended``."""
+        return await self._ledger.do(self._ledger.store.tasks, name=name, phase=phase, notebook=notebook, limit=limit)
+
+    async def task(self, ref: str) -> Task:
+        """A task by id, or the newest of that name. Raises NotFound."""
+        return await self._ledger.do(self._ledger.store.task, ref)
+
+    async def cancel(self, ref: str, by: str) -> Task:
+        """Ask for a task's end. Cancelling what has ended changes nothing."""
+        task = await self.task(ref)
+        if task.phase is Phase.ENDED:
+            return task
+        task = await self._ledger.write(self._ledger.store.request_cancel, task.id, by, from_epoch(time.time()))
+        self.engine.adopt(task)
+        return task
+
+    async def decision(self, ref: str) -> Decision:
+        """The stored answer to *why here*."""
+        task = await self.task(ref)
+        return await self._ledger.do(self._ledger.store.decision, task.id)
+
+    async def task_events(self, ref: str, after: int = 0, limit: int = 200) -> EventPage:
+        """What happened to a task, oldest first."""
+        task = await self.task(ref)
+        events = await self._ledger.do(self._ledger.store.events, after, limit, f"task:{task.id}")
+        return EventPage(events=events, cursor=events[-1].seq if events else after)
+
+    async def logs(self, ref: str, offset: int = 0, limit: int = 65_536, tail: int | None = None) -> LogChunk:
+        """A piece of the newest attempt's log."""
+        attempt, link = await self._where(ref)
+        return await read_log(attempt, link, offset=offset, limit=limit, tail=tail)
+
+    async def result(self, ref: str) -> ResultView:
+        """The receipt of a finished attempt, with its small values inline. Raises ResultUnavailable."""
+        task = await self.task(ref)
+        attempt = newest(task)
+        key = await self._ledger.do(self._ledger.store.key, task.id, attempt.n)
+        return await read_result(
+            task, attempt, self.links[attempt.site], key=key, inline_bytes=self._limits.inline_result_bytes
+        )
+
+    async def file(self, ref: str, path: str) -> bytes:
+        """One file of the newest attempt: below ``result/``, the outputs, or the log. Raises NotFound."""
+        attempt, link = await self._where(ref)
+        return await read_file(attempt, link, path)
+
+    async def _where(self, ref: str) -> tuple[Attempt, SiteLink]:
+        attempt = newest(await self.task(ref))
+        return attempt, self.links[attempt.site]
+
+    async def events(self, after: int, wait: float = 0.0, limit: int = 500) -> EventPage:
+        """Events after a cursor; waits up to ``wait`` seconds for one. ``after=-1`` tells the newest cursor only."""
+        if after < 0:
+            return EventPage(events=(), cursor=await self._ledger.do(self._ledger.store.newest_event))
+        if wait > 0:
+            await self._ledger.wait(after, min(wait, 30.0))
+        events = await self._ledger.do(self._ledger.store.events, after, limit)
+        return EventPage(events=events, cursor=events[-1].seq if events else after)
+
+
+def _first_attempt(choice: Candidate, now: object) -> Attempt:
+    return Attempt.model_validate({
+        "n": 1, "token": f"dmd-{secrets.token_hex(8)}", "site": choice.site, "partition": choice.partition or None,
+        "account": choice.account, "size": choice.size, "created_at": now, "state_since": now,
+    })  # fmt: skip

@@ -1,0 +1,9 @@
+"""Run the migrations on the connection that the store holds, inside its one transaction."""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
+with context.begin_transaction():
+    context.run_migrations()

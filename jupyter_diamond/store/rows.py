@@ -1,0 +1,127 @@
+"""Rows to values and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from sqlalchemy import Row, Select, and_, select
+
+from jupyter_diamond.errors import StoreError
+from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
+
+from .schema import attempts, tasks
+
+V = TypeVar("V", bound=BaseModel)
+
+_SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
+_STATES = {state.value: (state, state.phase, state.outcome) for state in State}
+
+
+def stored(model: type[V], text: str) -> V:
+    """A value from its stored JSON."""
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        raise StoreError(
+            f"A stored {model.__name__} cannot be read, probably because a newer jupyter_diamond wrote it; "
+            "upgrade jupyter_diamond and restart the server.",
+            evidence=(str(error)[:2000],),
+        ) from error
+
+
+def attempt_row(attempt: Attempt) -> dict[str, Any]:
+    """The columns that mirror an attempt; the only place that fills them."""
+    return {
+        "token": attempt.token,
+        "site": attempt.site,
+        "partition": attempt.partition,
+        "native_id": attempt.native.id if attempt.native else None,
+        "state": attempt.state.value,
+        "started_at": _seconds(attempt.started_at),
+        "walltime_s": attempt.size.walltime_s,
+        "reason_class": attempt.reason_class.value if attempt.reason_class else None,
+        "cause": attempt.cause,
+        "trouble": attempt.trouble,
+        "last_seen_at": _seconds(attempt.last_seen_at),
+        "body": attempt.model_dump_json(exclude={"last_seen_at"}),
+    }
+
+
+def attempt_of(body: str, last_seen_at: float | None) -> Attempt:
+    """An attempt from its row."""
+    attempt = stored(Attempt, body)
+    return attempt if last_seen_at is None else attempt.model_copy(update={"last_seen_at": from_epoch(last_seen_at)})
+
+
+def task_of(row: Row[Any], its_attempts: Sequence[Attempt]) -> Task:
+    """A task from its row, its request and its attempts."""
+    request = stored(TaskRequest, row.request)
+    state = State(row.state)
+    newest = its_attempts[-1] if its_attempts else None
+    return Task(
+        id=row.id,
+        name=row.name,
+        language=request.language,
+        state=state,
+        phase=state.phase,
+        outcome=state.outcome,
+        cause=newest.cause if newest else "",
+        next=newest.next if newest else "",
+        created_at=from_epoch(row.created_at),
+        ended_at=_moment(row.ended_at),
+        cancel_requested_by=row.cancel_requested_by,
+        source=request.source,
+        digest=request.digest,
+        outputs=request.outputs,
+        envelope=request.envelope,
+        captured=request.captured,
+        notebook=request.notebook,
+        why_here=row.why_here,
+        attempts=tuple(its_attempts),
+        version=row.version,
+    )
+
+
+def summaries() -> Select[Any]:
+    """The query behind ``summaries_of``: tasks with their newest attempt."""
+    newest = and_(attempts.c.task_id == tasks.c.id, attempts.c.n == tasks.c.attempts)
+    return select(
+        tasks.c.id, tasks.c.name, tasks.c.state, tasks.c.created_at, tasks.c.ended_at, tasks.c.attempts,
+        tasks.c.version, attempts.c.site, attempts.c.partition, attempts.c.native_id, attempts.c.started_at,
+        attempts.c.walltime_s, attempts.c.reason_class, attempts.c.cause, attempts.c.trouble,
+    ).select_from(tasks.outerjoin(attempts, newest))  # fmt: skip
+
+
+def summaries_of(rows: Iterable[Row[Any]]) -> tuple[TaskSummary, ...]:
+    """Lines of a task list. Made in one go by pydantic's core: lists are long, and asked for at every change."""
+    return _SUMMARIES.validate_python([_summary(row) for row in rows])
+
+
+def _summary(row: Sequence[Any]) -> dict[str, Any]:
+    (
+        task_id, name, state, created_at, ended_at, attempts_made, version,
+        site, partition, native_id, started_at, walltime_s, reason_class, cause, trouble,
+    ) = row  # fmt: skip
+    state, phase, outcome = _STATES[state]
+    return {
+        "id": task_id, "name": name, "state": state, "phase": phase, "outcome": outcome,
+        "site": site, "partition": partition, "native_id": native_id,
+        "created_at": from_epoch(created_at),
+        "started_at": None if started_at is None else from_epoch(started_at),
+        "ended_at": None if ended_at is None else from_epoch(ended_at),
+        "walltime_s": walltime_s, "reason_class": reason_class, "cause": cause or "", "trouble": trouble or "",
+        "attempts": attempts_made, "version": version,
+    }  # fmt: skip
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else from_epoch(seconds)

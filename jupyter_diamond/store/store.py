@@ -1,0 +1,300 @@
+"""The store's face: every method is one transaction; a writing one also appends its events in the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, true, update
+
+from jupyter_diamond.errors import InvalidRequest, NotFound
+from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.event import Event, EventType
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
+
+from . import eventlog, leases
+from .database import Database
+from .order import may_move
+from .rows import attempt_of, attempt_row, stored, summaries, summaries_of, task_of
+from .schema import attempts, tasks
+
+_FIXED = frozenset({"n", "token", "site", "created_at", "state_since"})
+
+
+class Store:
+    """Tasks, attempts, events and the lease in one SQLite file that several servers of one user may share.
+
+    Its folder is 0700, its file 0600. Raises StoreError when the file cannot be used. Meant for one worker thread:
+    calls block, and calls from several threads take turns.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path).expanduser().absolute()
+        self._database = Database(self.path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    # ---- events
+
+    def newest_event(self) -> int:
+        """The number of the newest event; 0 when there is none."""
+        with self._database.read() as connection:
+            return eventlog.newest(connection)
+
+    def events(self, after: int, limit: int, subject: str | None = None) -> tuple[Event, ...]:
+        """Events with a number above ``after``, oldest first; of one subject if given."""
+        with self._database.read() as connection:
+            return eventlog.after(connection, after, limit, subject)
+
+    def append_event(
+        self,
+        type: EventType,  # noqa: A002 - the event's field name
+        subject: str,
+        data: dict[str, Any],
+        at: datetime,
+        dedup_key: str | None = None,
+    ) -> Event | None:
+        """Append one event. None when ``dedup_key`` was used for this subject before.
+
+        Raises InvalidRequest when ``data`` is no JSON or more than 8 KiB of it.
+        """
+        with self._database.write() as connection:
+            return eventlog.append(connection, type, subject, data, at=at, dedup_key=dedup_key)
+
+    def data_version(self) -> int:
+        """A number that changes when another process has written to the file."""
+        return self._database.data_version()
+
+    # ---- tasks
+
+    def create_task(
+        self,
+        request: TaskRequest,
+        *,
+        task_id: str,
+        key: str,
+        decision: Decision,
+        attempt: Attempt,
+        why_here: str,
+        at: datetime,
+    ) -> tuple[Task, bool]:
+        """Write a task with its first attempt. A known ``client_token`` gives its task and False; nothing is written.
+
+        ``key`` is the attempt's HMAC key in hex.
+        """
+        with self._database.write() as connection:
+            known = _find(connection, tasks.c.client_token == request.client_token)
+            if known is not None:
+                return known, False
+            told = {"id": task_id, "why_here": why_here, "created_at": at.timestamp(), "attempts": attempt.n}
+            connection.execute(insert(tasks).values(**told, **_asked(request), **_mirrored(attempt)))
+            kept = {"task_id": task_id, "n": attempt.n, "key": key, "decision": decision.model_dump_json()}
+            connection.execute(insert(attempts).values(**kept, **attempt_row(attempt)))
+            subject = f"task:{task_id}"
+            eventlog.append(connection, "task.created", subject, {"name": request.name}, at=at, dedup_key="created")
+            placed = {"attempt": attempt.n, "site": attempt.site, "partition": attempt.partition}
+            eventlog.append(connection, "decision.made", subject, placed, at=at, dedup_key=f"decision:{attempt.n}")
+            return _get(connection, task_id), True
+
+    def find_token(self, client_token: str) -> Task | None:
+        """The task that a client's token made, if any."""
+        with self._database.read() as connection:
+            return _find(connection, tasks.c.client_token == client_token)
+
+    def task(self, ref: str) -> Task:
+        """A task by its id, or the newest one of that name. Raises NotFound."""
+        with self._database.read() as connection:
+            return _get(connection, ref)
+
+    def tasks(
+        self,
+        name: str | None = None,
+        phase: str | None = None,
+        notebook: str | None = None,
+        limit: int = 100,
+    ) -> tuple[TaskSummary, ...]:
+        """Task lines, newest first. ``phase`` is ``active`` or ``ended``; anything else raises InvalidRequest."""
+        if phase not in (None, "active", "ended"):
+            raise InvalidRequest(f"There is no phase {phase!r}; tasks are active or ended.")
+        query = summaries().order_by(tasks.c.row.desc()).limit(limit)
+        if name is not None:
+            query = query.where(tasks.c.name == name)
+        if phase is not None:
+            query = query.where(tasks.c.ended if phase == "ended" else ~tasks.c.ended)
+        if notebook is not None:
+            query = query.where(tasks.c.notebook == notebook)
+        with self._database.read() as connection:
+            return summaries_of(connection.execute(query))
+
+    def active(self) -> tuple[Task, ...]:
+        """All tasks that have not ended, oldest first."""
+        return self._active(true())
+
+    def active_same_name(self, name: str, notebook_path: str | None) -> tuple[Task, ...]:
+        """The tasks of that name and notebook that have not ended, oldest first. A notebook of None means none."""
+        return self._active((tasks.c.name == name) & tasks.c.notebook.is_not_distinct_from(notebook_path))
+
+    def _active(self, where: ColumnElement[bool]) -> tuple[Task, ...]:
+        with self._database.read() as connection:
+            return _load(connection, where & ~tasks.c.ended)
+
+    def update_attempt(
+        self,
+        task_id: str,
+        n: int,
+        *,
+        at: datetime,
+        type: EventType,  # noqa: A002 - the event's field name
+        data: dict[str, Any],
+        changes: dict[str, Any],
+        dedup_key: str | None = None,
+    ) -> Task:
+        """Change fields of an attempt and append the event that says so. The task mirrors its newest attempt.
+
+        The task comes back unchanged, and nothing is written, when the change would leave a terminal state or move
+        backwards (see ``order.may_move``; ``data={"requeued": True}`` allows it), or when ``dedup_key`` was used.
+        """
+        if _FIXED & changes.keys():
+            raise ValueError(f"an attempt's {', '.join(sorted(_FIXED & changes.keys()))} cannot be changed")
+        with self._database.write() as connection:
+            before = _attempt(connection, task_id, n)
+            state = State(changes.get("state", before.state))
+            if not may_move(before, state, data):
+                return _get(connection, task_id)
+            if eventlog.append(connection, type, f"task:{task_id}", data, at=at, dedup_key=dedup_key) is None:
+                return _get(connection, task_id)
+            since = {"state_since": at} if state != before.state else {}
+            after = Attempt.model_validate({**dict(before), **changes, **since})
+            same = (attempts.c.task_id == task_id) & (attempts.c.n == n)
+            connection.execute(update(attempts).where(same).values(**attempt_row(after)))
+            newest = (tasks.c.id == task_id) & (tasks.c.attempts == n)
+            connection.execute(update(tasks).where(newest).values(**_mirrored(after)))
+            return _get(connection, task_id)
+
+    def mark_seen(self, seen: Iterable[tuple[str, int]], at: datetime) -> None:
+        """Note when a source last knew these (task id, attempt number). No event: it is an age, not a fact."""
+        rows = [{"the_task": task_id, "the_n": n, "seen": at.timestamp()} for task_id, n in seen]
+        if not rows:
+            return
+        same = (attempts.c.task_id == bindparam("the_task")) & (attempts.c.n == bindparam("the_n"))
+        with self._database.write() as connection:
+            connection.execute(update(attempts).where(same).values(last_seen_at=bindparam("seen")), rows)
+
+    def request_cancel(self, task_id: str, by: str, at: datetime) -> Task:
+        """Note who asked for the task's end; the first one is kept. A task that has ended stays as it is."""
+        with self._database.write() as connection:
+            task = _get(connection, task_id)
+            if task.state.terminal:
+                return task
+            if eventlog.append(
+                connection, "task.cancel_requested", f"task:{task.id}", {"by": by}, at=at, dedup_key="cancel"
+            ):
+                connection.execute(update(tasks).where(tasks.c.id == task.id).values(cancel_requested_by=by))
+            return _get(connection, task.id)
+
+    def request(self, task_id: str) -> TaskRequest:
+        """What the kernel asked for."""
+        return stored(TaskRequest, self._one(tasks.c.request, tasks.c.id == task_id, task_id))
+
+    def key(self, task_id: str, n: int) -> str:
+        """An attempt's HMAC key, hex."""
+        return self._one(
+            attempts.c.key, (attempts.c.task_id == task_id) & (attempts.c.n == n), f"{task_id} attempt {n}"
+        )
+
+    def decision(self, task_id: str, n: int | None = None) -> Decision:
+        """The stored decision of an attempt, of the newest one by default."""
+        where = attempts.c.task_id == task_id
+        if n is not None:
+            where &= attempts.c.n == n
+        what = task_id if n is None else f"{task_id} attempt {n}"
+        return stored(Decision, self._one(attempts.c.decision, where, what))
+
+    def _one(self, column: ColumnElement[str], where: ColumnElement[bool], what: str) -> str:
+        query = select(column).where(where).limit(1)
+        if column.table is attempts:
+            query = query.order_by(attempts.c.n.desc())
+        with self._database.read() as connection:
+            text = connection.execute(query).scalar()
+        if text is None:
+            raise _unknown(what)
+        return text
+
+    # ---- lease
+
+    def take_lease(self, holder: str, *, at: float, ttl_s: float) -> bool:
+        """Take the lease, or renew it. False while another holder's lease runs. ``at`` is seconds since 1970."""
+        with self._database.write() as connection:
+            return leases.take(connection, holder, at, ttl_s)
+
+    def release_lease(self, holder: str) -> None:
+        """Give the lease up, if ``holder`` has it."""
+        with self._database.write() as connection:
+            leases.release(connection, holder)
+
+    def lease(self) -> tuple[str, float] | None:
+        """The holder of the lease and when it runs out, in seconds since 1970."""
+        with self._database.read() as connection:
+            return leases.holder(connection)
+
+
+def _asked(request: TaskRequest) -> Mapping[str, Any]:
+    return {
+        "client_token": request.client_token,
+        "name": request.name,
+        "notebook": request.notebook.path,
+        "version": 0,
+        "request": request.model_dump_json(),
+    }
+
+
+def _mirrored(attempt: Attempt) -> Mapping[str, Any]:
+    """What a task's row shows of its newest attempt."""
+    ended = attempt.state.terminal
+    ended_at = (attempt.ended_at or attempt.state_since).timestamp() if ended else None
+    return {"state": attempt.state.value, "ended": ended, "ended_at": ended_at}
+
+
+def _load(connection: Connection, where: ColumnElement[bool]) -> tuple[Task, ...]:
+    rows = connection.execute(select(tasks).where(where).order_by(tasks.c.row)).all()
+    if not rows:
+        return ()
+    theirs: dict[str, list[Attempt]] = {}
+    query = select(attempts.c.task_id, attempts.c.body, attempts.c.last_seen_at).order_by(attempts.c.n)
+    query = query.where(attempts.c.task_id.in_(select(tasks.c.id).where(where)))
+    for row in connection.execute(query):
+        theirs.setdefault(row.task_id, []).append(attempt_of(row.body, row.last_seen_at))
+    return tuple(task_of(row, theirs.get(row.id, [])) for row in rows)
+
+
+def _find(connection: Connection, where: ColumnElement[bool]) -> Task | None:
+    found = _load(connection, where)
+    return found[0] if found else None
+
+
+def _get(connection: Connection, ref: str) -> Task:
+    task = _find(connection, tasks.c.id == ref)
+    if task is None:
+        newest = select(tasks.c.row).where(tasks.c.name == ref).order_by(tasks.c.row.desc()).limit(1)
+        task = _find(connection, tasks.c.row == newest.scalar_subquery())
+    if task is None:
+        raise _unknown(ref)
+    return task
+
+
+def _attempt(connection: Connection, task_id: str, n: int) -> Attempt:
+    query = select(attempts.c.body, attempts.c.last_seen_at)
+    row = connection.execute(query.where(attempts.c.task_id == task_id, attempts.c.n == n)).first()
+    if row is None:
+        raise _unknown(f"{task_id} attempt {n}")
+    return attempt_of(row.body, row.last_seen_at)
+
+
+def _unknown(ref: str) -> NotFound:
+    shown = ref if len(ref) <= 80 else ref[:80] + "…"
+    return NotFound(f"There is no task {shown!r}; %diamond tasks lists those that there are.")

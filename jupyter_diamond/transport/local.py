@@ -1,0 +1,248 @@
+"""This machine's shell: the scheduler's commands run here, and the site's files are ours to open."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from jupyter_diamond.errors import TransportError
+
+from .base import Completed
+from .marks import Reader, wrap
+
+_KEPT = ("HOME", "USER", "LOGNAME", "PATH", "LANG", "TMPDIR", "SHELL")
+_ARGUMENT_BYTES = 96 << 10
+"""Linux takes at most 128 KiB in one argument."""
+_AFTER_MARK_S = 0.25
+"""How long output is still awaited after the script has ended, in case somebody else keeps its pipe open."""
+_KILL_WAIT_S = 5.0
+_FILE_TIMEOUT_S = 60.0
+"""A file system that takes longer than this hangs."""
+
+T = TypeVar("T")
+
+
+def clean_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """A login's own variables and what the site asks for, and nothing else: no tokens, no keys, no SLURM_* of a job."""
+    user = pwd.getpwuid(os.getuid())
+    clean = {
+        "HOME": user.pw_dir,
+        "USER": user.pw_name,
+        "LOGNAME": user.pw_name,
+        "PATH": os.defpath,
+        "LANG": "C.UTF-8",
+        "SHELL": user.pw_shell or "/bin/sh",
+    }
+    clean |= {name: os.environ[name] for name in _KEPT if os.environ.get(name)}
+    return {**clean, **env}
+
+
+class LocalTransport:
+    """Runs scripts with ``bash --noprofile --norc`` in process groups of their own; opens files by path."""
+
+    shares_files = True
+
+    def __init__(self, env: Mapping[str, str], *, where: str = "this machine") -> None:
+        self._env = clean_environment(env)
+        self._where = where
+        # threads of our own: a dead file system may keep them for ever, and must not stop the server's others
+        self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="diamond-files")
+
+    async def run(self, script: str, *, stdin: bytes = b"", timeout_s: float, max_bytes: int = 8 << 20) -> Completed:
+        """Run a script; raises TransportError when it cannot start, overruns, or does not come to its end."""
+        mark = secrets.token_hex(8)
+        started = time.monotonic()
+        process = await self._start(wrap(script, mark))
+        reader = Reader(mark, max_bytes)
+        errors = _Bounded(max_bytes)
+        try:
+            await asyncio.wait_for(_talk(process, stdin, reader, errors), timeout_s)
+        except asyncio.TimeoutError:
+            message = (
+                f"{self._where} did not finish a command within {timeout_s:g} s. It may have been carried out; "
+                f"it is looked for before anything is tried again."
+            )
+            raise TransportError(message, outcome="unknown", evidence=errors.lines()) from None
+        finally:
+            await _let_go(process, finished=reader.ended)
+        return reader.answer(
+            where=self._where,
+            code=process.returncode,
+            stderr=bytes(errors.kept),
+            stderr_cut=errors.cut,
+            seconds=time.monotonic() - started,
+        )
+
+    async def _start(self, text: str) -> asyncio.subprocess.Process:
+        bash = shutil.which("bash", path=self._env["PATH"]) or "/bin/bash"
+        with contextlib.ExitStack() as stack:
+            how: tuple[str, ...] = ("-c", text, "diamond")
+            fds: tuple[int, ...] = ()
+            try:
+                if len(text.encode()) > _ARGUMENT_BYTES:
+                    file = stack.enter_context(tempfile.TemporaryFile())
+                    file.write(text.encode())
+                    file.seek(0)
+                    fds, how = (file.fileno(),), (f"/dev/fd/{file.fileno()}",)
+                return await asyncio.create_subprocess_exec(
+                    bash,
+                    "--noprofile",
+                    "--norc",
+                    *how,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    env=self._env,
+                    pass_fds=fds,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                message = f"{self._where} cannot start bash ({error}); nothing was run. Put bash on the PATH."
+                raise TransportError(message, outcome="not_sent") from error
+
+    async def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
+        """Write a file under a temporary name, then rename it. Missing folders are made 0700."""
+        await self._file(f"write {path}", lambda: _write(Path(path), data, mode))
+
+    async def get(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
+        """Read (a part of) a file."""
+        return await self._file(f"read {path}", lambda: _read(Path(path), offset, limit))
+
+    async def size(self, path: str) -> int | None:
+        """The file's size; None when it does not exist."""
+        return await self._file(f"look at {path}", lambda: _size(Path(path)))
+
+    async def expand(self, path: str) -> str:
+        """The absolute path; a relative one starts at home, as it would in a shell at any other site."""
+        return _expand(path, self._env["HOME"])
+
+    async def close(self) -> None:
+        """Let go of the threads; running jobs are not touched."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _file(self, what: str, act: Callable[[], T]) -> T:
+        loop = asyncio.get_running_loop()
+        try:
+            return await asyncio.wait_for(loop.run_in_executor(self._threads, act), _FILE_TIMEOUT_S)
+        except FileNotFoundError:
+            raise
+        except asyncio.TimeoutError:
+            message = f"{self._where} could not {what} within {_FILE_TIMEOUT_S:g} s: its file system hangs."
+            raise TransportError(message, outcome="unknown") from None
+        except OSError as error:
+            message = f"{self._where} could not {what}: {str(error.strerror or error).rstrip('.')}."
+            raise TransportError(message, outcome="not_sent", transient=False) from error
+
+
+class _Bounded:
+    """The first bytes of a stream."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.kept = bytearray()
+        self.cut = False
+        self._max_bytes = max_bytes
+
+    def feed(self, chunk: bytes) -> None:
+        room = self._max_bytes - len(self.kept)
+        self.kept += chunk[:room]
+        self.cut = self.cut or len(chunk) > room
+
+    def lines(self) -> tuple[str, ...]:
+        return tuple(self.kept.decode("utf-8", "backslashreplace").splitlines()[:20])
+
+
+async def _talk(process: asyncio.subprocess.Process, stdin: bytes, reader: Reader, errors: _Bounded) -> None:
+    """Feed the script and read it until it has ended and has nothing more to say."""
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None  # noqa: PT018
+    marked = asyncio.Event()
+
+    def take(chunk: bytes) -> None:
+        reader.feed(chunk)
+        if reader.ended:
+            marked.set()
+
+    out = asyncio.ensure_future(_drain(process.stdout, take))
+    err = asyncio.ensure_future(_drain(process.stderr, errors.feed))
+    fill = asyncio.ensure_future(_fill(process.stdin, stdin))
+    exited = asyncio.ensure_future(process.wait())
+    ended = asyncio.ensure_future(marked.wait())
+    try:
+        await asyncio.wait({exited, ended}, return_when=asyncio.FIRST_COMPLETED)
+        # a child that went its own way may hold the pipes for hours: the second mark is the end, not end-of-file
+        await asyncio.wait({out, err, exited}, timeout=_AFTER_MARK_S)
+    finally:
+        for task in (out, err, fill, exited, ended):
+            task.cancel()
+        await asyncio.gather(out, err, fill, exited, ended, return_exceptions=True)
+
+
+async def _drain(stream: asyncio.StreamReader, take: Callable[[bytes], None]) -> None:
+    while chunk := await stream.read(1 << 16):
+        take(chunk)
+
+
+async def _fill(stream: asyncio.StreamWriter, data: bytes) -> None:
+    # a script that does not read its input to the end is not in error
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        stream.write(data)
+        await stream.drain()
+    stream.close()
+
+
+async def _let_go(process: asyncio.subprocess.Process, *, finished: bool) -> None:
+    """No process of the group outlives an unfinished script, and no pipe stays open."""
+    if process.returncode is None and not finished:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(asyncio.TimeoutError):  # a process in an uninterruptible wait cannot be waited for
+            await asyncio.wait_for(process.wait(), _KILL_WAIT_S)
+    transport = getattr(process, "_transport", None)
+    if transport is not None:  # there is no public way to close pipes that a stranger keeps open
+        transport.close()
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    for folder in reversed(path.parents):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), mode)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _read(path: Path, offset: int, limit: int | None) -> bytes:
+    with path.open("rb") as file:
+        if offset:
+            file.seek(offset)
+        return file.read() if limit is None else file.read(limit)
+
+
+def _expand(path: str, home: str) -> str:
+    if path == "~" or path.startswith("~/"):
+        return os.path.normpath(home + path[1:])
+    return os.path.normpath(os.path.join(home, os.path.expanduser(path)))  # noqa: PTH111, PTH118 - text, not files
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None

@@ -1,0 +1,94 @@
+"""What all tests share: private folders, private Jupyter, the real Slurm clusters, and which tests need what."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_diamond.model.site import Site
+from tests.live.slurm import Testbed
+from tests.live.slurm.testbed import sweep
+
+pytest_plugins = ("pytest_jupyter.jupyter_server",)
+
+LEFT_OUT = "JUPYTER_DIAMOND_TESTS_WITHOUT"  # markers, space-separated; set by the Makefile where root is not to be had
+NEEDS = {"testbed": "slurm"}  # a test that uses this fixture has this marker
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give every run a temporary folder of its own, with a short path: Unix sockets take no more than 107 characters."""
+    if config.option.basetemp is None:
+        config.option.basetemp = tempfile.mkdtemp(prefix="diamond-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs the clusters, and leave out what the Makefile said cannot run here. In CI nothing is left out."""
+    for item in items:
+        for fixture, marker in NEEDS.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(marker)
+    left_out = set(os.environ.get(LEFT_OUT, "").split())
+    if not left_out:
+        return
+    if os.environ.get("CI"):
+        raise pytest.UsageError(
+            f"{LEFT_OUT} is set ({', '.join(sorted(left_out))}), but in CI every component is needed."
+        )
+    gone = [item for item in items if left_out.intersection(mark.name for mark in item.iter_markers())]
+    if gone:
+        config.hook.pytest_deselected(items=gone)
+        items[:] = [item for item in items if item not in gone]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep the user's own Jupyter, IPython, site catalogue and Slurm settings out of the tests, and the tests out of them."""
+    base = tmp_path_factory.mktemp("jupyter")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("CONFIG", "DATA", "RUNTIME"):
+            patch.setenv(f"JUPYTER_{name}_DIR", str(base / name.lower()))
+        patch.setenv("IPYTHONDIR", str(base / "ipython"))
+        patch.setenv("MPLCONFIGDIR", str(base / "matplotlib"))
+        patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+        for name in tuple(os.environ):
+            if name.startswith(("JUPYTER_DIAMOND_", "DIAMOND_", "SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SINFO_")):
+                patch.delenv(name)
+        yield base
+
+
+@pytest.fixture(scope="session")
+def testbed(own_jupyter: Path) -> Iterator[Testbed]:
+    """The three real Slurm clusters, up for the whole run. A test that asks for them fails where they cannot start."""
+    sweep()
+    clusters = Testbed()
+    try:
+        clusters.up()
+        yield clusters
+    finally:
+        clusters.down()
+
+
+@pytest.fixture(autouse=True)
+def healed_clusters(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After each test that uses the clusters: no job is left, and what was stopped runs again."""
+    yield
+    if "testbed" in request.fixturenames:
+        request.getfixturevalue("testbed").heal()
+
+
+@pytest.fixture
+def slurm_site(testbed: Testbed, tmp_path: Path) -> Callable[[str], Site]:
+    """Give a cluster as a configured site: ``slurm_site("delta")``."""
+    return lambda name: Site.model_validate(testbed.site(name, tmp_path / "work"))
+
+
+@pytest.fixture
+def slurm_catalogue(testbed: Testbed, tmp_path: Path) -> Path:
+    """Give a site catalogue with the three clusters."""
+    return testbed.sites_yaml(tmp_path / "sites.yaml", tmp_path / "work")

@@ -1,0 +1,182 @@
+"""The main job on real Slurm clusters: how jobs end there, and what is said of it."""
+
+import asyncio
+import base64
+import json
+import os
+import subprocess
+
+import pytest
+
+from jupyter_diamond.model.envelope import Envelope, Span
+from jupyter_diamond.model.states import State
+from tests.engine.conftest import ended, until
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.slurm]
+MIB = 1 << 20
+
+
+@pytest.fixture
+def pool(bench, slurm_catalogue):
+    bench.sites_path = slurm_catalogue
+    return bench
+
+
+def at(site, **fields):
+    size = {"walltime_s": Span.exactly(600), "memory_bytes": Span.exactly(500 * MIB)} | fields
+    if site == "vista":  # whole nodes only: --mem is refused there
+        size["memory_bytes"] = None
+    return Envelope(site=site, **size)
+
+
+async def running(service, task):
+    async def check():
+        now = await service.task(task.id)
+        return now if now.state is State.RUNNING and now.attempt.started_at else None
+
+    return await until(check)
+
+
+def slurm(testbed, site, *argv):
+    env = {**os.environ, **testbed.env(site)}
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("site", ["delta", "anvil", "vista"])
+async def test_a_cell_runs_and_comes_back(pool, site):
+    service = await pool.start()
+    source = "import os\nprint('on', os.environ['SLURM_CLUSTER_NAME'])\nanswer = 6 * 7"
+    task = await pool.submit(service, source, outputs=("answer",), envelope=at(site))
+    done = await ended(service, task)
+    assert (done.state, done.attempt.raw_state, done.attempt.exit_code) == (State.COMPLETED, "COMPLETED", 0), done.cause
+    view = await service.result(task.id)
+    assert json.loads(base64.b64decode(view.inline[view.manifest.values[0].file])) == 42
+    assert f"on {site}" in (await service.logs(task.id)).text
+
+
+async def test_without_a_site_the_rules_choose_one_and_say_why(pool):
+    service = await pool.start()
+    task = await pool.submit(
+        service, "answer = 1", envelope=Envelope(gpus=Span.exactly(1), walltime_s=Span.exactly(600))
+    )
+    assert task.attempt.site in ("delta", "anvil")
+    decision = await service.decision(task.id)
+    assert {candidate.site for candidate in decision.candidates} == {"here", "delta", "anvil", "vista"}
+    assert task.attempt.site in task.why_here
+    done = await ended(service, task)
+    assert done.state is State.COMPLETED, done.cause
+
+
+async def test_out_of_memory_is_named(pool, testbed):
+    service = await pool.start()
+    source = "hold = bytearray(900 << 20)\nfor i in range(0, len(hold), 4096): hold[i] = 1\nimport time; time.sleep(30)"
+    task = await pool.submit(service, source, envelope=at("delta", memory_bytes=Span.exactly(200 * MIB)))
+    done = await ended(service, task, seconds=60)
+    if testbed.cgroup:
+        assert done.state is State.OUT_OF_MEMORY, (done.cause, done.attempt)
+    else:
+        assert done.state is State.FAILED
+    assert "memory" in done.cause
+
+
+async def test_a_time_limit_is_named(pool):
+    service = await pool.start()
+    envelope = at("anvil", walltime_s=Span.exactly(60), memory_bytes=None)
+    task = await pool.submit(service, "import time; time.sleep(600)", envelope=envelope)
+    done = await ended(service, task, seconds=150)
+    assert done.state is State.TIMEOUT, (done.cause, done.attempt)
+    assert "time limit" in done.cause
+    assert "--time" in done.next
+
+
+async def test_a_job_cancelled_by_hand_is_cancelled_not_failed(pool, testbed):
+    service = await pool.start()
+    task = await pool.submit(service, "import time; time.sleep(600)", envelope=at("delta"))
+    job = (await running(service, task)).attempt.native.id
+    assert slurm(testbed, "delta", "scancel", job).returncode == 0
+    done = await ended(service, task, seconds=90)
+    assert done.state is State.CANCELLED, done.cause
+
+
+async def test_cancel_reaches_the_scheduler(pool, testbed):
+    service = await pool.start()
+    task = await pool.submit(service, "import time; time.sleep(600)", envelope=at("anvil", memory_bytes=None))
+    job = (await running(service, task)).attempt.native.id
+    await service.cancel(task.id, "you")
+    done = await ended(service, task, seconds=60)
+    assert (done.state, done.cause) == (State.CANCELLED, "Cancelled by you.")
+    left = slurm(testbed, "anvil", "squeue", "-h", "-j", job, "-t", "running,pending", "-o", "%T")
+    assert left.stdout.strip() == ""
+
+
+async def test_a_stopped_controller_harms_no_job_and_delays_no_result(pool, testbed):
+    """B08: the scheduler is down, the job is fine; where files are in reach its result does not wait for it."""
+    service = await pool.start()
+    task = await pool.submit(
+        service, "import time; time.sleep(3); answer = 1", outputs=("answer",), envelope=at("delta")
+    )
+    await running(service, task)
+    testbed.stop_controller("delta")
+
+    async def ready():
+        now = await service.task(task.id)
+        return now if now.attempt.result_ready else None
+
+    during = await until(ready, 15)
+    assert during.state is State.COMPLETING
+    assert (await service.result(task.id)).manifest.outcome == "OK"
+    testbed.start_controller("delta")
+    done = await ended(service, task, seconds=90)
+    assert (done.state, len(done.attempts)) == (State.COMPLETED, 1)
+
+
+async def test_submitting_while_the_controller_is_down_waits_and_runs_once(pool, testbed, tmp_path):
+    service = await pool.start(lookup_for_s=5.0)
+    await service.sites()
+    testbed.stop_controller("anvil")
+    source = f"open({str(tmp_path / 'runs')!r}, 'a').write('run '); answer = 1"
+    task = await pool.submit(service, source, outputs=("answer",), envelope=at("anvil", memory_bytes=None))
+
+    async def noticed():
+        attempt = (await service.task(task.id)).attempt
+        return attempt.trouble or attempt.state is State.SUBMIT_UNKNOWN
+
+    await until(noticed, 60)
+    testbed.start_controller("anvil")
+    done = await ended(service, task, seconds=120)
+    assert done.state is State.COMPLETED, done.cause
+    assert (tmp_path / "runs").read_text() == "run "
+
+
+async def test_accounting_that_is_down_only_delays_the_last_word(pool, testbed):
+    service = await pool.start()
+    task = await pool.submit(service, "answer = 1", outputs=("answer",), envelope=at("delta"))
+    testbed.stop_accounting()
+    await asyncio.sleep(0)
+
+    async def ready():
+        return (await service.task(task.id)).attempt.result_ready
+
+    await until(ready, 30)
+    testbed.start_accounting()
+    done = await ended(service, task, seconds=90)
+    assert done.state is State.COMPLETED, done.cause
+
+
+async def test_a_refused_account_is_rejected_with_slurms_own_words(pool):
+    service = await pool.start()
+    task = await pool.submit(service, "pass", envelope=at("delta", account="nobody"))
+    done = await ended(service, task)
+    assert done.state is State.REJECTED
+    assert "account" in done.cause.lower()
+    assert done.attempt.native is None
+
+
+async def test_the_sites_are_shown_with_what_is_free(pool):
+    service = await pool.start()
+    snapshot = await service.sites()
+    readings = {reading.site: reading for reading in snapshot.sites}
+    assert set(readings) == {"here", "delta", "anvil", "vista"}
+    assert all(reading.health == "online" for reading in readings.values()), readings
+    assert readings["delta"].gpus_total == 24
+    assert readings["here"].cpus_total >= 1

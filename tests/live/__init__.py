@@ -1,0 +1,1 @@
+"""Real components for tests, demos and benchmarks: Slurm clusters, Jupyter servers, browsers."""

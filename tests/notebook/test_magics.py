@@ -1,0 +1,297 @@
+"""The whole room in a real kernel: what a front end is sent, and when."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from jupyter_diamond.model.manifest import CellError
+from jupyter_diamond.model.states import State
+from jupyter_diamond.notebook.outputs import SLOTS
+
+SUBMIT = "%%diamond_submit fit --cpus 2-4 --time 10m --in x --out model,scores\nmodel = x + 1\nscores = {'r2': 1}"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+AWAIT = """
+import asyncio
+async def tick():
+    await asyncio.sleep(0.05)
+    print("the loop turns", flush=True)
+turning = asyncio.create_task(tick())
+print((await fit)["model"])
+"""
+
+
+def card_id(ran) -> str:
+    return ran.displays[0]["transient"]["display_id"]
+
+
+def states(kernel, display: str) -> list[str]:
+    return [u["data"]["text/html"].split('data-state="')[1].split('"')[0] for u in kernel.updates(display)]
+
+
+def test_a_cell_comes_back_as_if_it_had_run_here(kernel, rest):
+    ran = kernel.ok(SUBMIT)
+    display = card_id(ran)
+    assert [d["transient"]["display_id"] for d in ran.displays] == [display, *(f"{display}-{n}" for n in range(SLOTS))]
+    assert set(ran.displays[0]["data"]) == {WIDGET, "text/html", "text/plain"}
+    assert all(d["data"] == {} for d in ran.displays[1:])
+    request = rest.pool.requests[rest.pool.named("fit").id]
+    assert request.envelope.cpus.max == 4
+    assert request.outputs == ("model", "scores")
+    assert [c.name for c in request.captured] == ["x"]
+    assert request.cwd == kernel.ok("import os; print(os.getcwd())").stdout.strip()
+    rest.pool.start("fit")
+    figure = {"output_type": "display_data", "data": {"image/png": "aGk=", "text/plain": "<Figure>"}, "metadata": {}}
+    rest.pool.finish(
+        "fit",
+        {"model": 4, "scores": {"r2": 1}},
+        outputs=[{"output_type": "stream", "name": "stdout", "text": "hello\n"}, figure],
+    )
+    kernel.until(lambda: kernel.updates(f"{display}-1"), what="the figure in its place")
+    assert kernel.updates(f"{display}-0")[0]["data"] == {"text/plain": "hello"}
+    assert kernel.updates(f"{display}-1")[0]["data"]["image/png"] == "aGk="
+    assert kernel.updates(f"{display}-2") == []
+    kernel.until(lambda: states(kernel, display)[-1:] == ["completed"], what="the folded card")
+    folded = kernel.updates(display)[-1]["data"]
+    assert set(folded) == {"text/html", "text/plain"}
+    assert "✓ succeeded" in folded["text/plain"]
+    assert kernel.ok("print(model, scores, fit.result())").stdout == "4 {'r2': 1} {'model': 4, 'scores': {'r2': 1}}\n"
+
+
+def test_the_card_moves_while_a_later_cell_runs(kernel, rest):
+    display = card_id(kernel.ok(SUBMIT))
+    busy = kernel.send("import time\nwhile 'model' not in globals(): time.sleep(0.01)\nprint('seen', model)")
+    rest.pool.start("fit")
+    rest.pool.log("fit", "epoch 1\n")
+    kernel.until(
+        lambda: any(m["content"]["data"].get("state", {}).get("log") == "epoch 1" for m in kernel.comm_messages()),
+        what="the log",
+    )
+    views = [
+        m["content"]["data"]["state"]["view"]
+        for m in kernel.comm_messages()
+        if "view" in m["content"]["data"].get("state", {})
+    ]
+    assert views[-1]["word"] == "running"
+    assert len(views[-1]["candidates"]) == 3
+    rest.pool.finish("fit", {"model": 4, "scores": 0})
+    assert kernel.finish(busy).stdout == "seen 4\n"
+    kernel.until(lambda: states(kernel, display)[-1:] == ["completed"])
+
+
+def test_updates_are_not_swallowed_by_a_cell_that_captures_its_output(kernel, rest):
+    display = card_id(kernel.ok(SUBMIT))
+    busy = kernel.send("%%capture\nimport time\nwhile 'model' not in globals(): time.sleep(0.01)\ntime.sleep(0.3)")
+    rest.pool.finish("fit", {"model": 4, "scores": 0})
+    kernel.finish(busy)
+    kernel.until(lambda: states(kernel, display)[-1:] == ["completed"])
+
+
+def test_waiting_for_a_result_leaves_a_folded_card_behind(kernel, rest):
+    """What nbclient keeps are the messages of the cell that runs: they must be sent before it ends."""
+    display = card_id(kernel.ok(SUBMIT))
+    message = kernel.send("fit.result(timeout=20)")
+    rest.pool.return_result(
+        "fit", {"model": 4, "scores": 0}, outputs=[{"output_type": "stream", "name": "stdout", "text": "hello\n"}]
+    )
+    ran = kernel.finish(message)
+    updated = {m["content"]["transient"]["display_id"] for m in ran.messages if m["msg_type"] == "update_display_data"}
+    assert {display, f"{display}-0"} <= updated
+
+
+def test_a_failed_cell_shows_its_traceback_and_raises_it_without_frames_of_ours(kernel, rest):
+    display = card_id(kernel.ok(SUBMIT))
+    lines = ["  In[3], line 1", "    model = y", "NameError: name 'y' is not defined"]
+    error = CellError(ename="NameError", evalue="name 'y' is not defined", traceback=tuple(lines))
+    rest.pool.finish(
+        "fit", error=error, outputs=[{"output_type": "error", "ename": "NameError", "evalue": "", "traceback": lines}]
+    )
+    ran = kernel.run("fit.result(timeout=20)")
+    assert ran.status == "error"
+    assert "    model = y" in ran.error
+    assert "jupyter_diamond/" not in ran.error
+    kernel.until(lambda: states(kernel, display)[-1:] == ["failed"])
+    assert "model = y" in kernel.updates(f"{display}-0")[0]["data"]["text/plain"]
+    assert kernel.run("%diamond result fit").error.count("model = y") == 1
+
+
+def test_the_same_cell_again_is_attached_not_sent_twice(kernel, rest):
+    kernel.ok(SUBMIT)
+    ran = kernel.ok(SUBMIT)
+    assert "nothing was sent" in ran.stdout
+    assert "%%diamond_submit fit --again" in ran.stdout
+    assert len(rest.pool.tasks) == 1
+    kernel.ok(SUBMIT.replace("fit", "fit --again", 1))
+    assert len(rest.pool.tasks) == 2
+
+
+def test_another_kernel_gets_the_same_task_with_its_outputs(kernel, rest):
+    kernel.ok(SUBMIT)
+    rest.pool.finish(
+        "fit", {"model": 4, "scores": 0}, outputs=[{"output_type": "stream", "name": "stdout", "text": "hello\n"}]
+    )
+    kernel.ok("fit.wait(20)")
+    kernel.ok("%reset -f\nfrom jupyter_diamond.notebook import session; session.end()\nimport jupyter_diamond")
+    ran = kernel.ok("again = jupyter_diamond.task('fit')\nagain")
+    display = card_id(ran)
+    assert WIDGET not in ran.displays[0]["data"]
+    assert "✓ succeeded" in kernel.updates(display)[-1]["data"]["text/plain"]
+    assert kernel.updates(f"{display}-0")[0]["data"] == {"text/plain": "hello"}
+    assert kernel.ok("print(again.result())").stdout == "{'model': 4, 'scores': 0}\n"
+
+
+def test_awaiting_works_in_the_kernels_own_loop(kernel, rest):
+    kernel.ok(SUBMIT)
+    message = kernel.send(AWAIT)
+    kernel.until(
+        lambda: any(m["msg_type"] == "stream" and "the loop turns" in m["content"]["text"] for m in kernel.seen)
+    )
+    rest.pool.finish("fit", {"model": 4, "scores": 0})
+    assert kernel.finish(message).stdout == "the loop turns\n4\n"
+
+
+def test_a_dry_run_shows_what_would_travel_and_sends_nothing(kernel, rest):
+    ran = kernel.ok(SUBMIT.replace("fit", "fit --dry-run", 1))
+    shown = "\n".join(d["data"]["text/plain"] for d in ran.displays)
+    assert "fit was not sent. starts soonest of 2 feasible" in shown
+    assert "travels as" in shown
+    assert rest.pool.tasks == {}
+    assert kernel.ok("print('fit' in globals())").stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "cell", "sentence"),
+    [
+        ("fit --cpu 2", "z = 1", "UsageError: %%diamond_submit has no option --cpu; did you mean --cpus?"),
+        ("fit --cpus 500", "z = 1", "UsageError: No site has a node with 500 CPUs; the largest has 128, at delta."),
+        ("x", "z = 1", "UsageError: `x` is a variable of this notebook (int)"),
+        ("fit", "z = not_defined_anywhere", "`not_defined_anywhere`"),
+        ("fit", "import not_at_the_site", "`not_at_the_site`, which the Python at delta does not have"),
+    ],
+)
+def test_a_refusal_is_one_message_and_leaves_nothing_behind(kernel, rest, line, cell, sentence):
+    rest.pool.missing_modules = ("not_at_the_site",)
+    ran = kernel.run(f"%%diamond_submit {line}\n{cell}")
+    assert ran.status == "error"
+    assert sentence in ran.everything
+    assert "Traceback" not in ran.everything
+    assert ran.displays == []
+    assert rest.pool.tasks == {}
+
+
+def test_an_absent_server_is_one_sentence(kernel, rest):
+    rest.stop()
+    ran = kernel.run(SUBMIT)
+    assert "UsageError: The Jupyter server at http://127.0.0.1" in ran.everything
+    assert "Traceback" not in ran.everything
+
+
+def test_tables_texts_and_help(kernel, rest):
+    kernel.ok(SUBMIT)
+    rest.pool.start("fit")
+    rest.pool.log("fit", "one\ntwo\n")
+    tasks = kernel.ok("t = %diamond tasks\nprint(type(t).__name__, list(t.index), t.loc['fit', 'state'])").stdout
+    assert tasks == "DataFrame ['fit'] running\n"
+    assert (
+        kernel.ok("s = %diamond sites\nprint(s.loc['vista', 'free cpus'], s.loc['delta', 'free gpus'].tolist())").stdout
+        == "<NA> [6, 6]\n"
+    )
+    assert "attempt.state_changed" in kernel.ok("%diamond events fit").result
+    assert "task.created" in kernel.ok("%diamond events").result
+    assert kernel.ok("%diamond logs fit").result == "one\ntwo"
+    assert kernel.ok("%diamond logs fit --tail 1").result == "two"
+    assert kernel.ok("%diamond explain fit").result
+    assert "%diamond tasks" in kernel.ok("%diamond").result
+    assert "--follow" in kernel.ok("%diamond logs ?").result
+    assert "did you mean %diamond logs?" in kernel.run("%diamond lgos fit").everything
+    assert "no task named 'nope'" in kernel.run("%diamond task nope").everything
+    assert "fit" in kernel.ok("%diamond task fit").displays[0]["data"]["text/plain"]
+    kernel.ok("%diamond cancel fit")
+    kernel.ok("fit.wait(20)")
+    assert kernel.ok("print(fit.state.value)").stdout == "cancelled\n"
+    documentation = kernel.ok("get_ipython().run_line_magic('pinfo', '%%diamond_submit')")
+    assert documentation.status == "ok"
+
+
+def test_tab_completes_commands_names_sites_and_options(kernel, rest):
+    kernel.ok(SUBMIT)
+    assert {"sites", "tasks", "logs", "explain"} <= set(kernel.complete("%diamond "))
+    assert kernel.complete("%diamond ex") == ["explain"]
+    assert kernel.complete("%diamond logs f") == ["fit"]
+    assert "--follow" in kernel.complete("%diamond logs fit --f")
+    assert kernel.complete("%%diamond_submit fit --cp") == ["--cpus"]
+    assert kernel.complete("%%diamond_submit fit --site del") == ["delta", "delta:gpuA100x4"]
+    assert kernel.complete("%%diamond_submit fit --site delta:gp") == ["gpuA100x4"]
+    assert kernel.complete("%%diamond_submit fit --lang ba") == ["bash"]
+    rest.stop()
+    assert "--tail" in kernel.complete("%diamond logs fit --t")
+
+
+def test_the_cards_cancel_button_reaches_the_server(kernel, rest):
+    ran = kernel.ok(SUBMIT)
+    model = ran.displays[0]["data"][WIDGET]["model_id"]
+    message = kernel.client.session.msg(
+        "comm_msg", {"comm_id": model, "data": {"method": "custom", "content": {"kind": "cancel"}}}
+    )
+    kernel.client.shell_channel.send(message)
+    kernel.ok("fit.wait(20)")
+    assert rest.pool.named("fit").state is State.CANCELLED
+
+
+def test_a_reopened_card_gets_the_outputs_when_it_asks(kernel, rest):
+    ran = kernel.ok(SUBMIT)
+    model = ran.displays[0]["data"][WIDGET]["model_id"]
+    output = {"output_type": "stream", "name": "stdout", "text": "hello\n"}
+    rest.pool.finish("fit", {"model": 4, "scores": 0}, outputs=[output])
+    kernel.ok("fit.wait(20)")
+    assert not any(m["content"]["data"].get("state", {}).get("outputs") for m in kernel.comm_messages())
+    message = kernel.client.session.msg(
+        "comm_msg", {"comm_id": model, "data": {"method": "custom", "content": {"kind": "outputs"}}}
+    )
+    kernel.client.shell_channel.send(message)
+    kernel.until(
+        lambda: any(m["content"]["data"].get("state", {}).get("outputs") == [output] for m in kernel.comm_messages())
+    )
+
+
+def test_a_saved_notebook_holds_no_widget_once_the_task_has_ended(rest, tmp_path, monkeypatch):
+    """nbclient as the front end: the notebook it saves reads without a kernel."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    from .live_kernel import ROOT
+    from .rest_server import TOKEN
+
+    for name, value in (
+        ("DIAMOND_SERVER_URL", rest.url),
+        ("DIAMOND_SERVER_TOKEN", TOKEN),
+        ("PYTHONPATH", str(ROOT)),
+        ("IPYTHONDIR", str(tmp_path)),
+    ):
+        monkeypatch.setenv(name, value)
+    cells = ["%load_ext jupyter_diamond\nx = 3", SUBMIT, "fit.wait(30)", "model"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+
+    def drive():
+        rest.pool.wait_for("fit", 60)
+        rest.pool.start("fit")
+        rest.pool.finish(
+            "fit", {"model": 4, "scores": 0}, outputs=[{"output_type": "stream", "name": "stdout", "text": "hello\n"}]
+        )
+
+    driver = threading.Thread(target=drive)
+    driver.start()
+    NotebookClient(
+        notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
+    driver.join()
+    nbformat.validate(notebook)
+    outputs = notebook.cells[1].outputs
+    assert WIDGET not in json.dumps(outputs)
+    assert "✓ succeeded" in outputs[0].data["text/plain"]
+    assert outputs[1].data["text/plain"] == "hello"
+    assert notebook.cells[3].outputs[0].data["text/plain"] == "4"

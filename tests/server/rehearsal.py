@@ -1,0 +1,162 @@
+"""A service that sends nothing to any site, with the real store beneath: what the handlers are tested against."""
+
+from __future__ import annotations
+
+import asyncio
+
+from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
+from jupyter_diamond.model.manifest import Manifest, ResultFile
+from jupyter_diamond.model.snapshot import NO_LIMIT, Record, SiteReading, Snapshot
+from jupyter_diamond.model.task import Submitted
+from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
+from jupyter_diamond.store import Store
+from tests.store.store_samples import T0, a_decision, a_request, an_attempt, at
+
+__all__ = ["T0", "RehearsalService", "a_request", "at", "multipart"]
+
+LOG = "<script>alert(1)</script> größe\n"
+
+
+class RehearsalService:
+    def __init__(self, path):
+        self.path = path
+        self.store = None
+        self.listeners = []
+        self.news = asyncio.Condition()
+        self.stopped = False
+        self.files = {
+            "result/x.npy": b"\x93NUMPY",
+            "result/größe.json": b"7",
+            "job.out": LOG.encode(),
+            "key": b"secret",
+        }
+        self.waiting = 0
+
+    async def start(self):
+        self.store = Store(self.path)
+
+    async def stop(self):
+        self.stopped = True
+        self.store.close()
+
+    def on_change(self, listener):
+        self.listeners.append(listener)
+
+    async def tell(self, after):
+        for event in self.store.events(after, 1000):
+            for listener in self.listeners:
+                listener(event)
+        async with self.news:
+            self.news.notify_all()
+
+    async def status(self):
+        return Status(
+            version="0.1.0", advances_work=True, lease_holder="me", store_path=str(self.path),
+            limits=Limits(value_bytes=1, bundle_bytes=2, inline_result_bytes=3), active_tasks=0,
+            newest_event=self.store.newest_event(),
+        )  # fmt: skip
+
+    async def sites(self):
+        record = Record(site="alpha", partition="short", read_at=T0, walltime_cap_s=NO_LIMIT, max_nodes=None)
+        reading = SiteReading(site="alpha", transport="local", scheduler="slurm", records=(record,), read_at=T0)
+        return Snapshot(id=1, taken_at=T0, sites=(reading,))
+
+    async def refresh(self, site):
+        if site not in (None, "alpha"):
+            raise NotFound(f"There is no site {site}.")
+        return await self.sites()
+
+    async def interpreter(self, site, python, modules):
+        return Interpreter(executable=python or f"/{site}/python3", version=(3, 11, 7), missing=modules, read_at=T0)
+
+    async def plan(self, envelope):
+        return a_decision().model_copy(update={"envelope": envelope})
+
+    async def submit(self, request, bundle):
+        known = self.store.find_token(request.client_token)
+        if known:
+            return Submitted(task=known, created=False)
+        if request.name == "clash":
+            raise Conflict("`clash` is still running.", evidence=("t1",))
+        self.bundle = bundle
+        before = self.store.newest_event()
+        number = before + 1
+        task, created = self.store.create_task(
+            request, task_id=f"t{number}", key="ab", decision=a_decision(), attempt=an_attempt(f"dmd-{number:08d}"),
+            why_here="because", at=at(number),
+        )  # fmt: skip
+        await self.tell(before)
+        return Submitted(task=task, created=created)
+
+    async def tasks(self, name=None, phase=None, notebook=None, limit=100):
+        return self.store.tasks(name, phase, notebook, limit)
+
+    async def task(self, ref):
+        if ref == "bug":
+            raise ZeroDivisionError("secret detail")
+        return self.store.task(ref)
+
+    async def cancel(self, ref, by):
+        before = self.store.newest_event()
+        task = self.store.request_cancel(self.store.task(ref).id, by, at(9))
+        await self.tell(before)
+        return task
+
+    async def decision(self, ref):
+        return self.store.decision(self.store.task(ref).id)
+
+    async def task_events(self, ref, after=0, limit=200):
+        return self._page(after, limit, f"task:{self.store.task(ref).id}")
+
+    async def logs(self, ref, offset=0, limit=65_536, tail=None):
+        self.store.task(ref)
+        content = LOG.encode()
+        start = offset if tail is None else max(0, len(content) - tail)
+        piece = content[start : start + limit]
+        end = start + len(piece)
+        return LogChunk(text=piece.decode(), offset=start, next_offset=end, size=len(content), exists=True)
+
+    async def result(self, ref):
+        task = self.store.task(ref)
+        if task.attempt.state.value != "completed":
+            raise ResultUnavailable(f"`{task.name}` has not ended yet.", transient=True)
+        value = ResultFile(name="x", codec="npy", file="x.npy", bytes=6, sha256="0", hmac="0")
+        receipt = Manifest(format=1, token="dmd-1", outcome="OK", values=(value,), started_at=1.0, ended_at=2.0)
+        shown = ({"output_type": "stream", "name": "stdout", "text": LOG},)
+        return ResultView(
+            task_id=task.id, attempt=1, manifest=receipt, key="ab", inline={"x.npy": "AA=="}, outputs=shown
+        )
+
+    async def file(self, ref, path):
+        self.store.task(ref)
+        return self.files[path]
+
+    async def events(self, after, wait=0.0, limit=500):
+        if after < 0:
+            return EventPage(events=(), cursor=self.store.newest_event())
+        if wait and self.store.newest_event() <= after:
+            self.waiting += 1
+            try:
+                async with self.news:
+                    await asyncio.wait_for(self.news.wait(), wait)
+            except asyncio.TimeoutError:
+                pass
+            finally:
+                self.waiting -= 1
+        return self._page(after, limit, None)
+
+    def _page(self, after, limit, subject):
+        events = self.store.events(after, limit, subject)
+        return EventPage(events=events, cursor=events[-1].seq if events else after)
+
+
+BOUNDARY = "8f7e6d5c"
+
+
+def multipart(*parts):
+    lines = b""
+    for name, filename, content_type, content in parts:
+        named = f'name="{name}"' + (f'; filename="{filename}"' if filename else "")
+        head = f"--{BOUNDARY}\r\nContent-Disposition: form-data; {named}\r\nContent-Type: {content_type}\r\n\r\n"
+        lines += head.encode() + content + b"\r\n"
+    return lines + f"--{BOUNDARY}--\r\n".encode(), {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}

@@ -1,0 +1,232 @@
+"""What a script at this machine gives back, and what becomes of one that does not end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from jupyter_diamond.errors import TransportError
+from jupyter_diamond.transport.local import LocalTransport
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest_asyncio.fixture
+async def shell():
+    transport = LocalTransport({"COLOUR": "blue"})
+    yield transport
+    await transport.close()
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+async def until(condition, within: float = 5.0):
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, "not within the deadline"
+        await asyncio.sleep(0.01)
+
+
+async def test_gives_back_output_errors_and_exit_code(shell):
+    done = await shell.run("printf 'a\\0b'; echo oops >&2; exit 7", timeout_s=10)
+    assert (done.exit, done.stdout, done.stderr, done.truncated, done.noise) == (7, b"a\0b", b"oops\n", False, b"")
+
+
+@pytest.mark.parametrize("script", ["", "true", ":", "# a comment", "trap 'echo bye' EXIT", "exec true"])
+async def test_every_script_that_ends_well_is_read(shell, script):
+    done = await shell.run(script, timeout_s=10)
+    assert done.exit == 0
+    assert done.stdout == (b"bye\n" if "bye" in script else b"")
+
+
+async def test_a_syntax_error_of_the_script_is_its_own(shell):
+    done = await shell.run("echo one\nif then (", timeout_s=10)
+    assert done.exit != 0
+    assert "syntax error" in done.err
+
+
+async def test_stdin_reaches_the_script_as_bytes(shell):
+    data = bytes(range(256)) * 40_000
+    done = await shell.run("cat | sha256sum; wc -c < /dev/null", stdin=data, timeout_s=30)
+    import hashlib
+
+    assert done.out.split()[0] == hashlib.sha256(data).hexdigest()
+
+
+async def test_a_script_may_ignore_its_stdin(shell):
+    done = await shell.run("echo fine", stdin=b"x" * 5_000_000, timeout_s=10)
+    assert (done.exit, done.out) == (0, "fine\n")
+
+
+async def test_a_script_longer_than_an_argument_may_be(shell):
+    many = 30_000
+    done = await shell.run("\n".join(f"echo 'it''s {i}'" for i in range(many)), timeout_s=60)
+    assert done.out.splitlines()[-1] == f"its {many - 1}"
+    assert len(done.out.splitlines()) == many
+
+
+async def test_output_is_bounded_and_says_so(shell):
+    done = await shell.run("head -c 3000000 /dev/zero | tr '\\0' x; echo e >&2; exit 4", timeout_s=30, max_bytes=1000)
+    assert (done.exit, done.stdout, done.truncated, done.stderr) == (4, b"x" * 1000, True, b"e\n")
+    done = await shell.run("head -c 300000 /dev/zero >&2; echo ok", timeout_s=30, max_bytes=1000)
+    assert (done.exit, done.out, len(done.stderr), done.truncated) == (0, "ok\n", 1000, True)
+    done = await shell.run("printf 1234567890", timeout_s=30, max_bytes=10)
+    assert (done.out, done.truncated) == ("1234567890", False)
+
+
+async def test_undecodable_output_is_escaped_not_dropped(shell):
+    done = await shell.run("printf 'a\\377b'", timeout_s=10)
+    assert done.out == "a\\xffb"
+
+
+async def test_the_environment_is_the_logins_and_the_sites_and_nothing_else(shell, monkeypatch):
+    monkeypatch.setenv("JUPYTER_TOKEN", "s3cret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    monkeypatch.setenv("BASH_ENV", "/nonexistent")
+    monkeypatch.setenv("TMPDIR", "/tmp")
+    transport = LocalTransport({"COLOUR": "blue"})
+    done = await transport.run("env -0", timeout_s=10)
+    await transport.close()
+    names = {row.split("=", 1)[0] for row in done.out.split("\0") if row}
+    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {
+        "HOME", "USER", "LOGNAME", "PATH", "LANG", "TMPDIR", "SHELL", "COLOUR",
+    }  # fmt: skip
+    assert "s3cret" not in done.out
+    assert "COLOUR=blue" in done.out
+
+
+async def test_the_deadline_ends_the_whole_group(shell, tmp_path):
+    pids = tmp_path / "pids"
+    script = f"sleep 300 & echo $! > {pids}; echo $$ >> {pids}; sleep 300"
+    with pytest.raises(TransportError) as caught:
+        await shell.run(script, timeout_s=0.5)
+    assert caught.value.outcome == "unknown"
+    assert "0.5 s" in caught.value.message
+    for pid in map(int, pids.read_text().split()):
+        await until(lambda pid=pid: not alive(pid))
+
+
+async def test_a_cancelled_caller_leaves_no_process(shell, tmp_path):
+    pids = tmp_path / "pids"
+    task = asyncio.ensure_future(shell.run(f"echo $$ > {pids}.tmp; mv {pids}.tmp {pids}; sleep 300", timeout_s=60))
+    await until(pids.exists)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until(lambda: not alive(int(pids.read_text())))
+
+
+async def test_a_daemon_that_keeps_the_pipes_does_not_hold_up_the_answer(shell, tmp_path):
+    pid = tmp_path / "pid"
+    begun = time.monotonic()
+    done = await shell.run(f"setsid sleep 300 & echo $! > {pid}; echo said", timeout_s=30)
+    assert (done.exit, done.out) == (0, "said\n")
+    assert time.monotonic() - begun < 5
+    daemon = int(pid.read_text())
+    assert alive(daemon)
+    os.kill(daemon, 9)
+
+
+async def test_without_bash_nothing_was_sent(tmp_path):
+    (tmp_path / "bash").write_text("not a program")
+    (tmp_path / "bash").chmod(0o755)
+    transport = LocalTransport({"PATH": str(tmp_path)}, where="anvil")
+    with pytest.raises(TransportError, match="anvil cannot start bash") as caught:
+        await transport.run("echo", timeout_s=5)
+    assert caught.value.outcome == "not_sent"
+    await transport.close()
+
+
+async def test_a_killed_shell_leaves_an_unknown_outcome(shell):
+    with pytest.raises(TransportError, match="in the middle of a script") as caught:
+        await shell.run("echo first words; kill -9 $$", timeout_s=10)
+    assert caught.value.outcome == "unknown"
+    assert "first words" in caught.value.message
+
+
+async def test_many_scripts_run_side_by_side(shell):
+    answers = await asyncio.gather(*(shell.run(f"echo {i}", timeout_s=30) for i in range(40)))
+    assert [a.out for a in answers] == [f"{i}\n" for i in range(40)]
+
+
+async def test_files_are_written_whole_in_private_folders(shell, tmp_path):
+    path = tmp_path / "a" / "b" / "file"
+    await shell.put(str(path), b"one")
+    await shell.put(str(path), b"three", mode=0o640)
+    assert path.read_bytes() == b"three"
+    assert oct(path.stat().st_mode & 0o777) == "0o640"
+    assert oct(path.parent.stat().st_mode & 0o777) == "0o700"
+    assert [p.name for p in path.parent.iterdir()] == ["file"]
+    assert await shell.size(str(path)) == 5
+    assert await shell.get(str(path), offset=1, limit=3) == b"hre"
+    assert await shell.get(str(path), offset=3) == b"ee"
+
+
+async def test_an_absent_file_is_told_from_an_unreadable_one(shell, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        await shell.get(str(tmp_path / "nothing"))
+    assert await shell.size(str(tmp_path / "nothing")) is None
+    with pytest.raises(TransportError, match="Is a directory"):
+        await shell.get(str(tmp_path))
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(TransportError, match="could not write"):
+        await shell.put(str(tmp_path / "file" / "below"), b"")
+
+
+async def test_a_full_disk_leaves_the_old_file(shell, tmp_path):
+    """RLIMIT_FSIZE stands in for a quota: the write fails half way."""
+    import resource
+    import signal
+
+    path = tmp_path / "file"
+    await shell.put(str(path), b"old")
+    previous = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, previous[1]))
+    try:
+        with pytest.raises(TransportError, match=r"could not write .*: File too large"):
+            await shell.put(str(path), b"x" * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, previous)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+async def test_paths_expand_as_in_a_shell():
+    transport = LocalTransport({"HOME": "/home/me"})
+    assert await transport.expand("~") == "/home/me"
+    assert await transport.expand("~/diamond/x") == "/home/me/diamond/x"
+    assert await transport.expand("diamond") == "/home/me/diamond"
+    assert await transport.expand("/scratch//me/") == "/scratch/me"
+    await transport.close()
+
+
+async def test_the_loop_runs_on_while_a_script_and_a_file_are_slow(shell, tmp_path):
+    ticks = 0
+
+    async def tick():
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.005)
+
+    os.mkfifo(tmp_path / "pipe")
+    ticker = asyncio.ensure_future(tick())
+    reading = asyncio.ensure_future(shell.get(str(tmp_path / "pipe")))
+    await shell.run("sleep 0.3; echo late > " + str(tmp_path / "pipe"), timeout_s=10)
+    assert await reading == b"late\n"
+    ticker.cancel()
+    assert ticks > 20
