@@ -119,7 +119,7 @@ function Progress(props: { task: Task; attempt: Attempt }): JSX.Element {
     }
   }
   if (attempt.started_at !== null) {
-    const after = queued === null ? '' : `, ${duration(queued)} after it was submitted`;
+    const after = queued === null ? '' : queued < 1 ? ' at once' : `, ${duration(queued)} after it was submitted`;
     parts.push(`started ${moment(attempt.started_at, now)}${after}`);
   }
   if (attempt.ended_at !== null) {

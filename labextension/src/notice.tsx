@@ -2,7 +2,7 @@ import { Clipboard } from '@jupyterlab/apputils';
 import * as React from 'react';
 
 import { useNow } from './clock';
-import { duration, secondsBetween } from './format';
+import { moment } from './format';
 import type { PoolModel } from './pool';
 
 const ENABLE = 'jupyter server extension enable jupyter_diamond';
@@ -54,12 +54,11 @@ function Refused(props: { again: () => void }): JSX.Element {
 }
 
 function Offline(props: { message: string; since: number; again: () => void }): JSX.Element {
-  const seconds = secondsBetween(new Date(props.since).toISOString(), useNow()) ?? 0;
+  const since = moment(new Date(props.since).toISOString(), useNow(false));
   return (
     <Box kind="offline" again={props.again}>
       <p>
-        <strong>{props.message}</strong> What you see is {duration(Math.max(1, Math.floor(seconds)))} older than it
-        looks; your jobs are not affected. Asking again by itself.
+        <strong>{props.message}</strong> Nothing new since {since}; your jobs are not affected. Asking again by itself.
       </p>
     </Box>
   );

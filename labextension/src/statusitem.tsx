@@ -35,7 +35,7 @@ function text(pool: PoolModel): string {
     case 'missing':
       return pool.link.status === 403 ? 'refused by the server' : 'server half missing';
     case 'offline':
-      return 'server does not answer';
+      return 'out of touch with the server';
     case 'ready': {
       const line = countsLine(pool.counts);
       return line === '' ? 'no active tasks' : line;

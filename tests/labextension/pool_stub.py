@@ -41,10 +41,18 @@ class Stub:
         self.seq = 20
         self.asked: dict[str, int] = {}
 
+    def reset(self) -> None:
+        seq = self.seq
+        self.__init__()
+        self.seq = seq + 1
+
     def do(self, order: dict[str, Any]) -> tuple[str, str] | None:
         """Carry the order out; answers the event to tell, if any."""
         self.seq += 1
         what = order.pop("do")
+        if what == "reset":
+            self.reset()
+            return None
         if what == "answer":
             self.status = order["status"]
             return None

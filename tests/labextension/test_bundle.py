@@ -95,12 +95,112 @@ def test_colours_come_from_the_theme_only():
     assert all(f"{name}:" in css for name in own)
 
 
-@pytest.mark.node
-def test_the_sources_build_from_a_clean_copy_with_strict_types(tmp_path: Path):
-    copy = copy_of_sources(tmp_path)
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources, built anew; the path of its labextension folder."""
+    copy = copy_of_sources(tmp_path_factory.mktemp("copy"))
     (copy / "jupyter_diamond" / "labextension" / "sources.sha256").unlink()
+    done = module("build", cwd=copy)  # tsc runs before the bundler: a type error fails it
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return copy / "labextension"
+
+
+@pytest.mark.node
+def test_the_sources_build_from_a_clean_copy_with_strict_types(built: Path):
     compiler = json.loads((LABEXTENSION / "tsconfig.json").read_text(encoding="utf-8"))["compilerOptions"]
     assert compiler["strict"] is True
-    done = module("build", cwd=copy)  # tsc is the first step after the install: a type error fails it
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert module("build", "--check", cwd=copy).returncode == 0
+    assert module("build", "--check", cwd=built.parent).returncode == 0
+
+
+@pytest.mark.node
+def test_the_type_check_is_real(built: Path):
+    wrong = built / "src" / "wrong.ts"
+    wrong.write_text("export const n: number = 'text';\n", encoding="utf-8")
+    try:
+        done = run(str(built / "node_modules" / ".bin" / "tsc"), "--noEmit", cwd=built)
+    finally:
+        wrong.unlink()
+    assert done.returncode != 0
+    assert "wrong.ts" in done.stdout
+
+
+FORMATS = [
+    ("format.clock(0)", "00:00"),
+    ("format.clock(727)", "12:07"),
+    ("format.clock(41, 14400)", "0:00:41"),
+    ("format.clock(4327)", "1:12:07"),
+    ("format.clock(183840, 259200)", "2 d 03:04"),
+    ("format.duration(0.44)", "0.4 s"),
+    ("format.duration(59.9)", "59 s"),
+    ("format.duration(61)", "1 min 1 s"),
+    ("format.duration(480)", "8 min"),
+    ("format.duration(12000)", "3 h 20 min"),
+    ("format.duration(200000)", "2 d 7 h"),
+    ("format.age(59)", "59 s"),
+    ("format.age(3600)", "1 h"),
+    ("format.bytes(512)", "512 B"),
+    ("format.bytes(34359738368)", "32 GB"),
+    ("format.bytes(1503238554)", "1.4 GB"),
+    ("format.compact(null)", "?"),
+    ("format.compact(0)", "0"),
+    ("format.compact(9999)", "9999"),
+    ("format.compact(12340)", "12.3k"),
+    ("format.compact(1234567)", "1.2M"),
+    ("format.count(null)", "?"),
+    ("format.counted(1, 'job')", "1 job"),
+    ("format.counted(null, 'job')", "? jobs"),
+    ("String(format.secondsBetween(null, 5))", "null"),
+    ("String(format.secondsBetween('2026-01-01T00:00:02Z', '2026-01-01T00:00:00Z'))", "0"),
+    ("logtext.settle('10%\\r90%\\r100%\\r')", "100%"),
+    ("logtext.settle('abc\\rX')", "Xbc"),
+    ("logtext.settle('\\x1b[1;31mred\\x1b[0m\\x1b]0;title\\x07 text')", "red text"),
+    ("vocabulary.stateSign('never_heard_of').word", "unknown"),
+    ("vocabulary.reasonWord('never')", "will never run"),
+    (
+        "sizetext.sizeText({nodes: 2, cpus: 4, gpus: 1, memory_bytes: 2**35, walltime_s: 14400})",
+        "2 nodes \u00d7 4 cores, 1 GPU, 32 GB, 4 h",
+    ),
+]
+
+
+@pytest.mark.node
+def test_numbers_times_and_log_lines_read_as_they_should(built: Path, tmp_path: Path):
+    names = ("format", "logtext", "vocabulary", "sizetext")
+    tsc = str(built / "node_modules" / ".bin" / "tsc")
+    sources = [str(built / "src" / f"{name}.ts") for name in names]
+    done = run(tsc, "--outDir", str(tmp_path), "--module", "commonjs", "--target", "es2021", *sources, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    script = "".join(f"const {name} = require('./{name}.js');" for name in names)
+    script += "console.log(JSON.stringify([" + ", ".join(expression for expression, _ in FORMATS) + "]));"
+    done = run("node", "-e", script, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert dict(zip([e for e, _ in FORMATS], json.loads(done.stdout), strict=True)) == dict(FORMATS)
+
+
+@pytest.mark.node
+def test_an_escape_sequence_that_a_chunk_cuts_is_never_shown(built: Path, tmp_path: Path):
+    tsc = str(built / "node_modules" / ".bin" / "tsc")
+    done = run(
+        tsc,
+        "--outDir",
+        str(tmp_path),
+        "--module",
+        "commonjs",
+        "--target",
+        "es2021",
+        str(built / "src" / "logtext.ts"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout
+    script = """const { LogLines } = require('./logtext.js'); const text = 'a\\x1b[31mb\\x1b[0m 1%\\r22%\\nnext';
+      const seen = [];
+      for (let cut = 0; cut <= text.length; cut++) {
+        const lines = new LogLines(); const one = lines.push(text.slice(0, cut)); const two = lines.push(text.slice(cut));
+        seen.push(one.settled + two.settled + two.open, one.open);
+      }
+      console.log(JSON.stringify(seen));"""
+    done = run("node", "-e", script, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert set(seen[::2]) == {"22%1%\nnext"}  # what follows the return overwrites from the left: "ab 1%" -> "22%1%"
+    assert all("\x1b" not in text and "[" not in text for text in seen)
