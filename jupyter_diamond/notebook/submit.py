@@ -13,7 +13,6 @@ from jupyter_diamond.cell.capture import Capture, capture
 from jupyter_diamond.cell.history import IPythonHistory
 from jupyter_diamond.cell.pack import Bundle, pack
 from jupyter_diamond.cell.preflight import preflight
-from jupyter_diamond.cell.values import Limits
 from jupyter_diamond.errors import CaptureRefused, Infeasible, InvalidRequest
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.task import KernelPython, NotebookCell, TaskRequest
@@ -40,7 +39,6 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
     """Carry out ``%%diamond_submit``. Raises a DiamondError with one sentence, having started nothing."""
     options = parse_submit(line)
     _check_name(session, options)
-    allowed = session.limits()
     taken = capture(
         cell,
         session.namespace.names,
@@ -50,7 +48,7 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
         outputs=options.outputs,
         folder=notebook_folder(),
         history=IPythonHistory(session.shell),
-        limits=Limits(value_bytes=allowed.value_bytes, bundle_bytes=allowed.bundle_bytes),
+        limits=session.limits(),
     )
     preflight(taken)
     for warning in taken.warnings:

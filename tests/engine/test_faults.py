@@ -16,6 +16,11 @@ def counting(path: Path) -> str:
     return f"open({str(path)!r}, 'a').write('run ')\nanswer = 1"
 
 
+def block(workdir: Path) -> None:
+    workdir.mkdir(parents=True, exist_ok=True)
+    (workdir / "attempts").write_text("in the way")
+
+
 def runs(path: Path) -> int:
     return path.read_text().count("run") if path.exists() else 0
 
@@ -117,9 +122,7 @@ async def test_a_full_disk_at_the_site_is_said_and_nothing_is_submitted(bench):
     service = await bench.start()
     link = service.links["here"]
     await service.sites()
-    workdir = Path(link.site.workdir)
-    workdir.mkdir(parents=True, exist_ok=True)
-    (workdir / "attempts").write_text("in the way")
+    block(Path(link.site.workdir))
     task = await bench.submit(service, "pass")
     done = await ended(service, task)
     assert done.state is State.REJECTED
