@@ -17,7 +17,7 @@ class NoLimit(Enum):
 
 
 NO_LIMIT = NoLimit.NO_LIMIT
-Limit = int | Literal[NoLimit.NO_LIMIT] | None
+Limit = int | NoLimit | None
 """A number, NO_LIMIT, or None for unknown."""
 
 Health = Literal["online", "degraded", "offline", "unknown"]
