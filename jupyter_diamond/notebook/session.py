@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import sys
 import time
 from typing import Any
 
@@ -44,7 +45,7 @@ class Session:
         key = (site, tuple(sorted(modules)))
         known = self._interpreters.get(key)
         if known is None or time.monotonic() - known[0] > INTERPRETER_S or known[1].missing or known[1].problem:
-            known = (time.monotonic(), self.client.interpreter(site, key[1]))
+            known = (time.monotonic(), self.client.interpreter(site, key[1], sys.executable))
             self._interpreters[key] = known
         return known[1]
 

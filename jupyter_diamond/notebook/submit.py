@@ -56,8 +56,8 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
     if options.dry_run:
         decision = session.client.plan(options.envelope)
         return DryRun(options.name, taken, decision, _interpreter(session, decision, taken))
-    if taken.spec.requires:
-        _check_modules(session, options, taken)
+    if options.language == "python":
+        _check_interpreter(session, options, taken)
     bundle = pack(taken)
     request = _request(session, options, taken, cell, bundle)
     expected = session.namespace.expect(options.outputs)
@@ -92,7 +92,7 @@ def _check_name(session: Session, options: SubmitOptions) -> None:
         )
 
 
-def _check_modules(session: Session, options: SubmitOptions, taken: Capture) -> None:
+def _check_interpreter(session: Session, options: SubmitOptions, taken: Capture) -> None:
     """Refuse now what would fail at the site after hours in its queue."""
     site = options.envelope.site
     if site is None:
@@ -100,12 +100,21 @@ def _check_modules(session: Session, options: SubmitOptions, taken: Capture) -> 
         site = decision.choice.site if decision.choice else None
         if site is None:
             raise Infeasible(decision.sentence)
-    missing = session.interpreter(site, taken.spec.requires).missing
-    if missing:
-        names = ", ".join(f"`{name}`" for name in missing)
+    there = session.interpreter(site, taken.spec.requires)
+    if there.problem:
+        raise CaptureRefused(there.problem)
+    if there.missing:
+        names = ", ".join(f"`{name}`" for name in there.missing)
         raise CaptureRefused(
-            f"The cell imports {names}, which the Python at {site} does not have. Install it there, name another "
-            "interpreter for this site, or send the cell elsewhere with --site."
+            f"The cell imports {names}, which {there.executable} at {site} does not have. Install it there, name "
+            "another interpreter for this site, or send the cell elsewhere with --site."
+        )
+    if taken.spec.same_minor and there.version is not None and there.version[:2] != sys.version_info[:2]:
+        names = ", ".join(f"`{name}`" for name in taken.spec.same_minor)
+        raise CaptureRefused(
+            f"{names} can only travel as bytecode of Python {sys.version_info[0]}.{sys.version_info[1]}, but cells at "
+            f"{site} run under {there.version[0]}.{there.version[1]}. Define it with def in a cell of its own, so that "
+            "its source travels, or name an interpreter of your version for this site."
         )
 
 
