@@ -10,6 +10,7 @@ export interface Attempt {
   account: string | null;
   size: Size;
   folder: string | null;
+  submissions: number;
   native: NativeJob | null;
   state: State;
   raw_state: string;
@@ -136,7 +137,7 @@ export interface NativeJob {
   cluster: string | null;
 }
 
-/** A kind of node and how many of them could take work now. */
+/** A kind of node and how many of them are in service, busy ones included. */
 export interface NodeShape {
   cpus: number | null;
   memory_bytes: number | null;

@@ -10,8 +10,9 @@ from lab_browser import ARGS, CHROMIUM, Lab, start_lab, stop_lab
 from playwright.sync_api import Browser, Page, sync_playwright
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def chromium() -> Iterator[Browser]:
+    """One a test: Playwright keeps a loop running in this thread, which other tests' own loops do not bear."""
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=list(ARGS))
         yield browser
