@@ -1,3 +1,5 @@
+"""A notebook shell for the tests of cells."""
+
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""A real Jupyter server with the extension over a rehearsed service."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""The REST API: every answer and every refusal, checked against openapi.yaml."""
+
 from __future__ import annotations
 
 import asyncio

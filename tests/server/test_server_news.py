@@ -1,3 +1,5 @@
+"""What the browser is told: ids only, and nothing that others forge."""
+
 from __future__ import annotations
 
 import asyncio

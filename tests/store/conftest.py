@@ -1,3 +1,5 @@
+"""A store in a folder of its own."""
+
 from __future__ import annotations
 
 import pytest

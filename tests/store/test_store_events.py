@@ -1,3 +1,5 @@
+"""The event log: numbered without gaps, append-only, paged by cursor."""
+
 from __future__ import annotations
 
 import sqlite3

@@ -1,3 +1,5 @@
+"""The file: private to its owner, migrated, and honest about what keeps it from working."""
+
 from __future__ import annotations
 
 import os

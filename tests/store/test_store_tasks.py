@@ -1,3 +1,5 @@
+"""Tasks and attempts: written once, never out of a terminal state."""
+
 from __future__ import annotations
 
 import pytest
