@@ -75,7 +75,8 @@ def _use(envelope: Envelope, node: _Node) -> tuple[int, int, int, int]:
 
 def _clipped(envelope: Envelope, nodes: Sequence[_Node], record: Record | None) -> Size:
     cap = record.walltime_cap_s if record is not None else None
-    memory = envelope.memory_bytes
+    # a partition that gives whole nodes gives their memory too, and some sites refuse a job that asks for it (Vista)
+    memory = None if record is not None and record.whole_node else envelope.memory_bytes
     return Size(
         nodes=len(nodes),
         cpus=min(_clip(envelope.cpus, node.cpus) for node in nodes),

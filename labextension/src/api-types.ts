@@ -137,6 +137,9 @@ export interface NativeJob {
   cluster: string | null;
 }
 
+/** The site says that there is no limit: neither unknown nor a number. */
+export type NoLimit = 'no_limit';
+
 /** A kind of node and how many of them are in service, busy ones included. */
 export interface NodeShape {
   cpus: number | null;
@@ -181,8 +184,8 @@ export interface Record {
   running: number | null;
   mine_pending: number | null;
   mine_running: number | null;
-  walltime_cap_s: number | 'no_limit' | null;
-  max_nodes: number | 'no_limit' | null;
+  walltime_cap_s: number | NoLimit | null;
+  max_nodes: number | NoLimit | null;
   whole_node: boolean | null;
   hidden: boolean;
 }

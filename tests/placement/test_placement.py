@@ -217,6 +217,7 @@ SIZES = [
     ("memory clips too", {"memory_bytes": span(GIB, 500 * GIB)}, record(free=[free(10, memory=8 * GIB)]), (1, 1, 0, 8 * GIB), True),
     ("memory may be why it waits", {"memory_bytes": span(16 * GIB, 500 * GIB)}, record(free=[free(10, memory=8 * GIB)]), (1, 1, 0, 256 * GIB), False),
     ("unknown free memory is not zero", {"memory_bytes": span(GIB, 4 * GIB)}, record(free=[free(10, memory=None)]), (1, 1, 0, 4 * GIB), True),
+    ("a whole node brings its memory", {"memory_bytes": span(GIB, 2 * GIB)}, record(free=[free(10)], whole_node=True), (1, 1, 0, None), True),
     ("gpus", {"gpus": span(1, 4)}, record(gpus=4, free=[free(8, 0), free(8, 2)]), (1, 1, 2, None), True),
     ("no gpu is free", {"gpus": span(1, 4)}, record(gpus=4, free=[free(8, 0)]), (1, 1, 4, None), False),
     ("as many nodes as are free", {"nodes": span(2, 8)}, record(free=[free(8)] * 3), (3, 1, 0, None), True),
