@@ -36,9 +36,9 @@ class Testbed:
 
     def __init__(self, root: Path | None = None) -> None:
         """A testbed in ``root``: the one that is there already, or a new one. Without root: a new one, in a new folder."""
+        host = look()
         self.root = root or Path(tempfile.mkdtemp(prefix=PREFIX))
         self.root.mkdir(parents=True, exist_ok=True)
-        host = look()
         state = self.root / "state.json"
         known = json.loads(state.read_text()) if state.exists() else {}
         self._ports = PortRange(host.address, known.get("first_port"))
