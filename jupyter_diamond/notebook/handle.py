@@ -6,9 +6,9 @@ import asyncio
 import time
 from collections.abc import Generator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
-from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.errors import CaptureRefused, DiamondError, ResultTimeout
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 
@@ -74,10 +74,10 @@ class TaskHandle:
 
         :raises RemoteError: the cell raised; shows its own lines.
         :raises ResultUnavailable: it ended without a result, or a value could not travel back.
-        :raises TimeoutError: ``timeout`` seconds have passed; the task goes on.
+        :raises ResultTimeout: (a TimeoutError) ``timeout`` seconds have passed; the task goes on.
         """
         if not self._following.settled.wait(timeout):
-            raise TimeoutError(
+            raise ResultTimeout(
                 f"{self.name} has not returned anything after {timeout:g} s; it goes on. Ask again with a longer "
                 f"timeout, or see {self.name}.state."
             )
@@ -183,3 +183,10 @@ class TaskHandle:
 
     def __repr__(self) -> str:
         return plain(self._following.view())
+
+    def __reduce__(self) -> NoReturn:
+        """A handle speaks with this kernel's server, so it cannot travel with a cell; what it returned can."""
+        raise CaptureRefused(
+            f"`{self.name}` is a task's handle, which lives in this kernel. Take what it returned in a cell before: "
+            f"value = {self.name}.result()."
+        )
