@@ -112,8 +112,9 @@ class TaskHandle:
                 loop.call_soon_threadsafe(settled.set)
 
         self._following.on_change(wake)
-        if not self._following.settled.is_set():
-            await settled.wait()
+        while not self._following.settled.is_set():
+            with suppress(asyncio.TimeoutError):  # the stop button is seen only when the loop turns
+                await asyncio.wait_for(settled.wait(), FOLLOW_S)
         return await asyncio.to_thread(self._value, None)
 
     # -- log, cancel, explain ----------------------------------------------------------------------------------
