@@ -16,6 +16,7 @@
     ├── StoreError                   the task store cannot be used
     ├── ServerUnavailable            the kernel cannot reach its Jupyter server, or our half of it
     ├── ResultUnavailable            the result is not there (yet), or is not the one that was signed
+    │   └── ResultTimeout        it was waited for as long as was said
     └── RemoteError                  the user's own code raised at the site
 
 ``message`` says what happened, where, and what to do. ``transient`` decides a retry: it is True only when trying again
@@ -154,6 +155,10 @@ class ResultUnavailable(DiamondError):
 
     code = "result_unavailable"
     http_status = 409
+
+
+class ResultTimeout(ResultUnavailable, TimeoutError):
+    """The result was waited for as long as was said, and is not there yet; the task goes on."""
 
 
 class RemoteError(DiamondError):

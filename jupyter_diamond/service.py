@@ -107,7 +107,7 @@ class DiamondService:
 
     async def sites(self) -> Snapshot:
         """Every site's newest reading; the first call waits for the first answers."""
-        await self.engine.collector.refresh(self.links, older_than_s=self._settings.fresh_s, wait_s=3.0)
+        await self.engine.collector.freshen(older_than_s=self._settings.fresh_s, patience_s=3.0)
         return self.engine.collector.snapshot()
 
     async def refresh(self, site: str | None) -> Snapshot:
@@ -148,9 +148,11 @@ class DiamondService:
 
     async def plan(self, envelope: Envelope) -> Decision:
         """Where a task with this envelope would go now; nothing is started."""
-        wanted = [self.links[envelope.site].name] if envelope.site else list(self.links)
-        collector = self.engine.collector
-        await collector.refresh(wanted, older_than_s=self._settings.fresh_s, wait_s=10.0)
+        collector, fresh_s = self.engine.collector, self._settings.fresh_s
+        if envelope.site:
+            await collector.refresh([self.links[envelope.site].name], older_than_s=fresh_s, wait_s=10.0)
+        else:
+            await collector.freshen(older_than_s=fresh_s, patience_s=10.0)
         return decide(
             envelope, collector.snapshot(), self.links.sites, now=from_epoch(time.time()),
             stale_s=self._settings.stale_s,

@@ -27,6 +27,7 @@ class Collector:
         self._readings = {name: _unread(link) for name, link in links.items()}
         self._failures = dict.fromkeys(links, 0)
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._begun: dict[str, float] = {}
         self._number = 0
         self.writes_events = False
 
@@ -39,6 +40,14 @@ class Collector:
         probes = [self._probe_once(self._links[name]) for name in names if self._age(name) >= older_than_s]
         if probes:
             await asyncio.wait(probes, timeout=wait_s)
+
+    async def freshen(self, *, older_than_s: float, patience_s: float) -> None:
+        """Have fresh readings of all sites that answer. One that fails, or takes its time, is not waited for."""
+        due = [name for name in self._links if self._age(name) >= older_than_s and not self._failures[name]]
+        probes = [self._probe_once(self._links[name]) for name in due]
+        if probes:
+            left = max(patience_s - (time.monotonic() - self._begun[name]) for name in due)
+            await asyncio.wait(probes, timeout=max(0.0, left))
 
     async def run(self) -> None:
         """Probe every site at its tick until cancelled; one slow site never delays another."""
@@ -67,6 +76,7 @@ class Collector:
         if task is None or task.done():
             task = asyncio.create_task(self._probe(link), name=f"diamond-probe-{link.name}")
             self._running[link.name] = task
+            self._begun[link.name] = time.monotonic()
         return task
 
     async def _probe(self, link: SiteLink) -> None:

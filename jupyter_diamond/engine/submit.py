@@ -120,19 +120,18 @@ class Submitter:
         if found.fate == "answered":
             return await self._answered(task, found)
         if found.fate == "no_folder":
-            return await self._reject(task, self._no_room(found, f"The folder {newest(task).folder} cannot be made"))
+            return await self._no_room(task, found, f"The folder {newest(task).folder} cannot be made")
         if found.fate == "no_space":
-            return await self._reject(task, self._no_room(found, f"{newest(task).folder} cannot be written"))
+            return await self._no_room(task, found, f"The cell's inputs do not fit into {newest(task).folder}")
         return await self._unknown(task, "the site did not say whether the scheduler took the job")
 
-    def _no_room(self, found: SubmitAnswer, what: str) -> DiamondError:
+    async def _no_room(self, task: Task, found: SubmitAnswer, what: str) -> Task:
         said = found.answer.err.strip().splitlines()
-        why = said[-1] if said else "no reason given"
-        return DiamondError(
-            f"{what} at {self._link.name}: {why}. Free some quota there, or set another workdir in the site catalogue; "
-            "nothing was submitted.",
-            evidence=tuple(said),
-        )
+        full = [line for line in said if "space" in line or "quota" in line]
+        why = (full or said or ["no reason given"])[0]
+        problem = DiamondError(f"{what} at {self._link.name}: {why}. Nothing was submitted.", evidence=tuple(said))
+        advice = "Free some quota there, or set another workdir in the site catalogue; then run the cell again."
+        return await self._reject(task, problem, advice=advice)
 
     async def _answered(self, task: Task, found: SubmitAnswer) -> Task:
         try:
@@ -212,12 +211,13 @@ class Submitter:
         self._log.warning("%s: %s", task.name, problem.message)
         return await self._ledger.update(task, "attempt.trouble", {"why": problem.message}, trouble=problem.message)
 
-    async def _reject(self, task: Task, problem: DiamondError) -> Task:
-        missing = isinstance(problem, NotFound)
+    async def _reject(self, task: Task, problem: DiamondError, *, advice: str = "") -> Task:
+        if isinstance(problem, NotFound):
+            advice = "Run the cell again."
         return await self._ledger.update(
             task, "attempt.terminal", {"state": State.REJECTED.value},
             state=State.REJECTED, cause=problem.message, evidence=problem.evidence, ended_at=from_epoch(time.time()),
-            next="Run the cell again." if missing else "Change the request, or choose another site with --site.",
+            next=advice or "Change the request, or choose another site with --site.",
         )  # fmt: skip
 
     async def _cancelled(self, task: Task) -> Task:

@@ -9,6 +9,9 @@ from .envelope import Size
 from .site import ModuleStart
 from .states import ReasonClass, State
 
+YOU = "you"
+"""Who cancelled a job, when it was the user who asks. Schedulers name all others by number."""
+
 
 class NativeJob(Value):
     """A job as its scheduler names it. ``cluster`` is kept for every later command when the id came with one (B02)."""
@@ -60,6 +63,7 @@ class JobRow(Value):
     walltime_s: int | None = None
     max_rss_bytes: int | None = None
     cancelled_by: str | None = None
+    """A user of the site, or ``YOU``."""
     step_trouble: str = ""
     """Set when a step ended worse than its job says (B11)."""
     requeued: bool = False

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import difflib
+import keyword
 import re
 import shlex
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
@@ -23,6 +25,13 @@ _LANGUAGES: tuple[Language, ...] = ("python", "bash")
 class OptionParser(argparse.ArgumentParser):
     """An argument parser that refuses with one sentence and never leaves the kernel."""
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse's, but an option that does not exist is told before anything that is missing."""
+        for word in args or ():
+            if re.match(r"--?[A-Za-z]", word) and word.partition("=")[0] not in self.options():
+                raise InvalidRequest(self._unknown(word))
+        return super().parse_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """Called by argparse with its own words."""
         raise InvalidRequest(self._sentence(message))
@@ -35,10 +44,23 @@ class OptionParser(argparse.ArgumentParser):
         """Every long option."""
         return sorted(text for action in self._actions for text in action.option_strings if text.startswith("--"))
 
+    @property
+    def takes_task(self) -> bool:
+        """Whether a task is named without an option."""
+        return any(action.dest == "T" for action in self._actions)
+
+    def takes_value(self, word: str) -> bool:
+        """Whether the word is an option that a value follows."""
+        return any(word in action.option_strings and action.nargs is None for action in self._actions)
+
     def _sentence(self, message: str) -> str:
-        unknown = re.match(r"unrecognized arguments: (.*)", message)
-        if unknown:
-            return self._unknown(unknown.group(1).split()[0])
+        surplus = re.match(r"unrecognized arguments: (.*)", message)
+        if surplus:
+            word = surplus.group(1).split()[0]
+            return f"{self.prog}: {word!r} is one word too many; lists are written with commas: --in x,y."
+        flag = re.match(r"argument ([^:]+): ignored explicit argument (.*)", message)
+        if flag:
+            return f"{self.prog}: {flag.group(1)} takes no value; leave {flag.group(2)} away."
         wanted = re.match(r"argument ([^:]+): expected one argument", message)
         if wanted:
             return f"{self.prog}: {wanted.group(1)} needs a value, e.g. {_EXAMPLES.get(wanted.group(1), '…')}."
@@ -48,13 +70,14 @@ class OptionParser(argparse.ArgumentParser):
             return f"{self.prog}: {choice.group(1)} cannot be {choice.group(2)!r}; choose one of {choices}."
         missing = re.match(r"the following arguments are required: (.*)", message)
         if missing:
-            return f"{self.prog} needs {missing.group(1)}, e.g. {self.prog} {_EXAMPLES.get(missing.group(1), 'fit')}."
-        return f"{self.prog}: {message}."
+            return f"{self.prog} needs a task's name, e.g. {self.prog} fit."
+        return f"{self.prog}: {message.removeprefix('argument ')}"
 
     def _unknown(self, word: str) -> str:
         option = word.partition("=")[0]
-        if not option.startswith("-"):
-            return f"{self.prog}: {word!r} is one word too many; lists are written with commas: --in x,y."
+        meant = _AS_ELSEWHERE.get(option)
+        if meant and meant.partition(" ")[0] in self.options():
+            return f"{self.prog} has no option {option}; write {meant}."
         known = [text.removeprefix("--") for text in self.options()]
         close = difflib.get_close_matches(option.lstrip("-"), known, n=1, cutoff=0.5)
         hint = f"did you mean --{close[0]}?" if close else f"it takes {', '.join(self.options())}."
@@ -71,8 +94,15 @@ _EXAMPLES = {
     "--in": "--in x,y",
     "--out": "--out model,scores",
     "--lang": "--lang bash",
-    "NAME": "fit",
 }
+_AS_ELSEWHERE = {
+    "--partition": "--site SITE:PARTITION", "-p": "--site SITE:PARTITION", "--queue": "--site SITE:PARTITION",
+    "-c": "--cpus", "--cpus-per-task": "--cpus", "--cores": "--cpus", "-n": "--cpus", "--ntasks": "--cpus",
+    "-N": "--nodes", "-t": "--time", "--walltime": "--time", "--mem-per-cpu": "--memory",
+    "-G": "--gpus", "--gres": "--gpus", "--gpus-per-node": "--gpus", "-A": "--account", "-q": "--qos",
+    "-i": "--in", "-o": "--out",
+}  # fmt: skip
+"""What schedulers and other magics call our options."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +150,18 @@ def submit_parser() -> OptionParser:
     return parser
 
 
+def positive(text: str) -> int:
+    """How many lines or rows: for ``type=`` of an option."""
+    if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of lines; write a whole number, 1 or more.")
+    return int(text)
+
+
+def asks_for_help(words: list[str]) -> bool:
+    """``?`` at the end, ``-h`` or ``--help`` anywhere."""
+    return words[-1:] == ["?"] or not {"-h", "--help"}.isdisjoint(words)
+
+
 def parse_submit(line: str) -> SubmitOptions:
     """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence."""
     said = submit_parser().parse_args(split(line, "%%diamond_submit"))
@@ -128,6 +170,13 @@ def parse_submit(line: str) -> SubmitOptions:
             f"{said.NAME!r} cannot be a task's name: it becomes a variable, so write letters, digits and _ only, "
             "e.g. %%diamond_submit fit."
         )
+    if keyword.iskeyword(said.NAME) or hasattr(builtins, said.NAME):
+        raise InvalidRequest(
+            f"`{said.NAME}` is a word of Python's own, which the task's handle would hide. Give the task another name."
+        )
+    for option, value in (("--account", said.account), ("--qos", said.qos)):
+        if value is not None and not re.fullmatch(r"[^\s,;|<>&$`'\"\\]+", value):
+            raise InvalidRequest(f"{option} {value!r} is no name that a scheduler knows; write it as the site does.")
     site, _, partition = (said.site or "").partition(":")
     if said.site is not None and (not site or (":" in said.site and not partition)):
         raise InvalidRequest(f"--site {said.site!r} is not SITE or SITE:PARTITION, e.g. --site delta:gpuA100x4.")

@@ -69,10 +69,7 @@ class LocalTransport:
         try:
             await asyncio.wait_for(_talk(process, stdin, reader, errors), timeout_s)
         except asyncio.TimeoutError:
-            message = (
-                f"{self._where} did not finish a command within {timeout_s:g} s. It may have been carried out; "
-                f"it is looked for before anything is tried again."
-            )
+            message = f"{self._where} did not finish a command within {timeout_s:g} s."
             raise TransportError(message, outcome="unknown", evidence=errors.lines()) from None
         finally:
             await _let_go(process, finished=reader.ended)
