@@ -52,7 +52,8 @@ def submit_script(folder: str, submit_command: str, *, k: int) -> str:
 mkdir -p {where} && chmod 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
 {_recorded(k)}
 (set -C; : > {files.submission(k, "intent")}) 2>/dev/null || {{ echo {_MARK}intent; exit 0; }}
-tar -xf - 2>{err} || {{ rm -f {files.submission(k, "intent")}; echo {_MARK}no_space; cat {err} >&2; exit 0; }}
+tar -xf - 2>{err} && [ -s {files.JOB_SCRIPT} ] || {{
+rm -f {files.submission(k, "intent")}; echo {_MARK}no_space; cat {err} >&2; exit 0; }}
 {{ {submit_command}
 }} >{out} 2>{err} </dev/null
 rc=$?

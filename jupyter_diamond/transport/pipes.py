@@ -86,11 +86,16 @@ async def _fill(stream: asyncio.StreamWriter, pieces: Sequence[bytes], *, close:
 
 async def let_go(process: asyncio.subprocess.Process, *, finished: bool) -> None:
     """No process of the group outlives an unfinished script, and no pipe stays open."""
+    # there is no public way to close pipes that a stranger keeps open
+    transport: asyncio.SubprocessTransport | None = getattr(process, "_transport", None)
     if process.returncode is None and not finished:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        pipes = [transport.get_pipe_transport(fd) for fd in range(3)] if transport is not None else []
+        for pipe in pipes:
+            if pipe is not None:  # a shared ssh connection holds them too, and wait() would wait for it
+                pipe.close()
         with contextlib.suppress(asyncio.TimeoutError):  # a process in an uninterruptible wait cannot be waited for
             await asyncio.wait_for(process.wait(), _KILL_WAIT_S)
-    transport = getattr(process, "_transport", None)
-    if transport is not None:  # there is no public way to close pipes that a stranger keeps open
+    if transport is not None:
         transport.close()
