@@ -12,7 +12,7 @@
         transport: ssh
         host: anvil-login          # as in ~/.ssh/config
         scheduler: slurm
-        python: ~/envs/work/bin/python
+        python: /sw/python/3.12/bin/python3
 """
 
 from __future__ import annotations
