@@ -99,3 +99,4 @@ async def let_go(process: asyncio.subprocess.Process, *, finished: bool) -> None
             await asyncio.wait_for(process.wait(), _KILL_WAIT_S)
     if transport is not None:
         transport.close()
+        await asyncio.sleep(0)  # the pipes close in the loop's next turn, which may be its last

@@ -161,4 +161,4 @@ def why_not(client: Client, stderr: str, *, login: str) -> Refusal:
 def part_noise(done: Completed, mark: str) -> Completed:
     """Without what start-up files of the login shell printed on stderr before our script began."""
     before, found, after = done.stderr.partition(f"<<dmd:{mark}>>\n".encode())
-    return done.model_copy(update={"stderr": after, "noise": before + done.noise}) if found else done
+    return done.model_copy(update={"stderr": after, "noise": done.noise + before}) if found else done

@@ -100,6 +100,7 @@ class Master:
             refusal = why_not(self._client, said, login=self._login())
         error = refusal.error(tuple(said.splitlines()[-20:]))
         self._refused = (time.monotonic() + refusal.pause_s, error)
+        self._settings = None  # the user may mend the config meanwhile
         raise error
 
     async def _read_settings(self) -> dict[str, str]:

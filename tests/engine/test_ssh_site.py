@@ -28,7 +28,7 @@ def node(testbed, tmp_path, tmp_path_factory, monkeypatch):
 
 
 @pytest_asyncio.fixture
-async def pool(bench, testbed, node, tmp_path):
+async def pool(node, bench, testbed, tmp_path):
     bench.sites_path = testbed.sites_yaml(tmp_path / "sites.yaml", tmp_path / "work", names=["delta"], nodes=[node])
     yield bench
     if node._process is None:
@@ -185,6 +185,21 @@ async def test_a_slow_line_delays_and_breaks_nothing(pool, node):
     done = await ended(service, task, seconds=60)
     assert done.state is State.COMPLETED, done.cause
     assert await value(service, task) == 42
+
+
+async def test_a_noisy_login_is_noted_and_disturbs_nothing(pool, node):
+    """B21: what start-up files print is no part of any answer."""
+    noise = "echo '** Scratch purge on 1 May **'; echo oops >&2"
+    node.extra = f'ForceCommand {noise}; eval "$SSH_ORIGINAL_COMMAND"; echo Goodbye'
+    node.kill()
+    node.start()
+    service = await pool.start()
+    (reading,) = (reading for reading in (await service.sites()).sites if reading.site == "delta")
+    assert (reading.health, reading.unreadable) == ("online", ())
+    assert any("** Scratch purge on 1 May **" in note for note in reading.notes), reading.notes
+    task = await pool.submit(service, "answer = 6 * 7", outputs=("answer",), envelope=at_delta())
+    done = await ended(service, task)
+    assert (done.state, await value(service, task)) == (State.COMPLETED, 42), done.cause
 
 
 async def test_cancel_reaches_a_cluster_behind_ssh(pool):

@@ -208,7 +208,7 @@ class Sshd:
         self._host_key = keygen(self.folder / "host_key")
         # read as the user who logs in, who may not look into our folders
         self.authorized = Path(tempfile.gettempdir()) / f"diamond-keys-{secrets.token_hex(6)}"
-        self._env, self._extra = dict(env or {}), extra
+        self._env, self.extra = dict(env or {}), extra
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0
         self.allow()
@@ -249,7 +249,7 @@ LogLevel VERBOSE
 PrintMotd no
 MaxStartups 50
 {keys}
-{self._extra}
+{self.extra}
 """
         (self.folder / "sshd_config").write_text(text)
 

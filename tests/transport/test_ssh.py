@@ -355,7 +355,7 @@ async def test_the_servers_own_secrets_stay_here(node, reach, monkeypatch):
     monkeypatch.setenv("JPY_API_TOKEN", "s3cret")
     with node.config.open("a") as file:
         file.write("  SendEnv *\n")
-    node._extra = "AcceptEnv *"
+    node.extra = "AcceptEnv *"
     node.kill()
     node.start()
     assert "s3cret" not in (await reach(node).run("env", timeout_s=20)).out
