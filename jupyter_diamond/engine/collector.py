@@ -97,6 +97,7 @@ class Collector:
                     "transport": link.site.transport, "tried_at": now, "problem": "",
                     "health": "online" if reading.health == "unknown" else reading.health,
                     "probe_s": round(time.monotonic() - started, 3), "simulated": link.site.simulated,
+                    "notes": (*reading.notes, *_noise(done.noise)),
                 }
             )
         )  # fmt: skip
@@ -120,6 +121,14 @@ class Collector:
                 datetime.now(timezone.utc),
             )  # fmt: skip
         self._ledger.tell(Event(seq=0, at=datetime.now(timezone.utc), type="snapshot.refreshed", subject=subject))
+
+
+def _noise(noise: bytes) -> tuple[str, ...]:
+    """A warning about start-up files that print (B21): it is harmless to us, and breaks scp and rsync."""
+    lines = [line.strip() for line in noise.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
+    if not lines:
+        return ()
+    return (f"Start-up files there print {lines[0][:100]!r}; make them silent for shells that are not interactive.",)
 
 
 def _unread(link: SiteLink) -> SiteReading:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from .base import Value
 
-TransportKind = Literal["local"]
+TransportKind = Literal["local", "ssh"]
 SchedulerKind = Literal["process", "slurm"]
+
+SSH_OPTIONS = (
+    "AddressFamily", "BindAddress", "BindInterface", "CheckHostIP", "Ciphers", "Compression", "ConnectionAttempts",
+    "ConnectTimeout", "GSSAPIAuthentication", "GSSAPIDelegateCredentials", "HostKeyAlgorithms", "HostKeyAlias",
+    "HostName", "IPQoS", "KexAlgorithms", "MACs", "Port", "PreferredAuthentications", "ProxyJump",
+    "PubkeyAcceptedAlgorithms", "RekeyLimit", "ServerAliveCountMax", "ServerAliveInterval", "TCPKeepAlive", "User",
+)  # fmt: skip
+"""What ``ssh_options`` may set: how the connection is made. Nothing that runs a command here (ProxyCommand,
+LocalCommand, PKCS11Provider …), weakens the check of host keys, forwards anything, or chooses keys: those are the
+business of the user's own ssh config."""
+_HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.+-]*@)?[A-Za-z0-9_\[:][A-Za-z0-9_.:%\[\]-]*")
+_OPTION = re.compile(r"([A-Za-z0-9]+)=([A-Za-z0-9_@:.,+*/^\[\]-]+)")
 
 
 class ModuleStart(Value):
@@ -26,11 +39,17 @@ class Site(Value):
     ``env`` is set for every scheduler command (e.g. ``SLURM_CONF``). ``workdir`` is where attempts live at the site,
     ``~`` allowed. ``python`` is the interpreter that runs cells there; None means the kernel's own, which is right only
     where the site sees this machine's files.
+
+    With ``transport: ssh``, ``host`` is an alias of the user's own ssh config, or ``user@host``; ``ssh_options`` are
+    ``Name=value`` out of SSH_OPTIONS; ``ssh_config`` is a file to use in place of ``~/.ssh/config``.
     """
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$")
     transport: TransportKind = "local"
     scheduler: SchedulerKind
+    host: str | None = Field(default=None, validate_default=True)
+    ssh_options: tuple[str, ...] = ()
+    ssh_config: str | None = None
     env: dict[str, str] = Field(default_factory=dict)
     workdir: str = "~/diamond"
     python: str | None = None
@@ -41,7 +60,48 @@ class Site(Value):
     poll_floor_s: float = Field(default=2.0, gt=0)
     simulated: bool = False
 
-    @field_validator("workdir", "python")
+    @field_validator("scheduler")
+    @classmethod
+    def _in_reach(cls, kind: SchedulerKind, info: ValidationInfo) -> SchedulerKind:
+        if kind == "process" and info.data.get("transport") == "ssh":
+            raise ValueError("must be a batch system where transport is ssh: process is for this machine alone")
+        return kind
+
+    @field_validator("host")
+    @classmethod
+    def _destination(cls, host: str | None, info: ValidationInfo) -> str | None:
+        over_ssh = info.data.get("transport") == "ssh"
+        if host is None and over_ssh:
+            raise ValueError("is needed where transport is ssh")
+        if host is not None and "transport" in info.data and not over_ssh:
+            raise ValueError("is for transport: ssh alone")
+        if host is not None and not _HOST.fullmatch(host):
+            raise ValueError("must be a host, an alias of your ssh config, or user@host")
+        return host
+
+    @field_validator("ssh_options", "ssh_config")
+    @classmethod
+    def _over_ssh(cls, given: tuple[str, ...] | str | None, info: ValidationInfo) -> tuple[str, ...] | str | None:
+        if given and info.data.get("transport", "ssh") != "ssh":
+            raise ValueError("is for transport: ssh alone")
+        return given
+
+    @field_validator("ssh_options")
+    @classmethod
+    def _harmless(cls, options: tuple[str, ...]) -> tuple[str, ...]:
+        known = {name.casefold() for name in SSH_OPTIONS}
+        for option in options:
+            parts = _OPTION.fullmatch(option)
+            if parts is None:
+                raise ValueError(f"must hold Name=value without spaces, and {option!r} is not that")
+            if parts[1].casefold() not in known:
+                raise ValueError(
+                    f"may not set {parts[1]}: keys, host keys, forwarding and whatever runs a command belong in "
+                    f"your own ssh config"
+                )
+        return options
+
+    @field_validator("workdir", "python", "ssh_config")
     @classmethod
     def _printable(cls, text: str | None) -> str | None:
         if text is not None and (not text or any(ord(c) < 32 for c in text) or text.startswith("-")):

@@ -8,6 +8,11 @@
         env: {SLURM_CONF: /etc/slurm/delta.conf}
         workdir: ~/diamond
         account: abcd-delta-cpu
+      - name: anvil
+        transport: ssh
+        host: anvil-login          # as in ~/.ssh/config
+        scheduler: slurm
+        python: /sw/python/3.12/bin/python3
 """
 
 from __future__ import annotations
@@ -30,8 +35,11 @@ _QUEUE = "DIAMOND_PROCESS_QUEUE"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXAMPLES = {
     "name": "name: delta",
-    "transport": "transport: local",
+    "transport": "transport: ssh",
     "scheduler": "scheduler: slurm",
+    "host": "host: delta-login",
+    "ssh_options": "ssh_options: [Port=2222, ProxyJump=gate.example.org]",
+    "ssh_config": "ssh_config: ~/.ssh/config",
     "env": 'env: {SLURM_CONF: "/etc/slurm/slurm.conf"}',
     "workdir": "workdir: ~/diamond",
     "python": "python: /opt/conda/bin/python3",
@@ -171,7 +179,7 @@ def _sentence(path: Path, entry: Mapping[str, Any], line: int, error: dict[str, 
         what = f"{field} must start with a letter and hold only letters, digits, '_', '.' and '-', not {given!r}"
     else:
         said = str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
-        what = f"{field} {said}, not {given!r}"
+        what = f"{field} {said}" if given is None else f"{field} {said}, not {given!r}"
         what += (
             " (put it in quotes)" if error["type"] == "string_type" and isinstance(given, bool | int | float) else ""
         )
