@@ -8,20 +8,26 @@ from dataclasses import dataclass, field
 
 from jupyter_diamond.errors import NotFound, TransportError
 from jupyter_diamond.model.attempt_files import attempt_folder
+from jupyter_diamond.model.machine import Machine
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.schedulers.base import Scheduler
 from jupyter_diamond.schedulers.registry import scheduler_for
+from jupyter_diamond.sites.machines import machine_of
 from jupyter_diamond.transport.base import Completed, Transport
 from jupyter_diamond.transport.registry import transport_for
 
 
 @dataclass
 class SiteLink:
-    """A site's transport and scheduler. ``lane`` bounds how many commands of ours a site sees at once."""
+    """A site's transport and scheduler. ``lane`` bounds how many commands of ours a site sees at once.
+
+    ``machine`` is what is documented of the machine that the site is; None where it is not a known one.
+    """
 
     site: Site
     transport: Transport
     scheduler: Scheduler
+    machine: Machine | None = None
     lane: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))
     _workdir: str | None = None
 
@@ -58,7 +64,9 @@ class SiteLinks(Mapping[str, SiteLink]):
 
     def __init__(self, sites: tuple[Site, ...]) -> None:
         self._links = {
-            site.name: SiteLink(site=site, transport=transport_for(site), scheduler=scheduler_for(site))
+            site.name: SiteLink(
+                site=site, transport=transport_for(site), scheduler=scheduler_for(site), machine=machine_of(site)
+            )
             for site in sites
         }
 
