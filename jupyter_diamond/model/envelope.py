@@ -29,7 +29,7 @@ class Envelope(Value):
     """[least viable, most useful] per resource, and where the user pinned it.
 
     ``cpus`` and ``gpus`` are per node; ``memory_bytes`` is per node, None when the site's default will do.
-    ``gpu_model`` names the kinds of GPU that will do, ``a100|h100``; ``gpu_memory_bytes`` is the least that one GPU has.
+    ``gpu_model`` names the kinds of GPU that will do, ``a100|h100``; ``gpu_memory_bytes`` is the least of one GPU.
     """
 
     nodes: Span = Span.exactly(1)

@@ -21,7 +21,7 @@ class NativeJob(Value):
 
 
 class Dialect(Value):
-    """How a site's rules change a batch script. ``names_gpus`` False: its GPUs come with their nodes, unasked (Vista)."""
+    """How a site's rules change a batch script. ``names_gpus`` False: GPUs come with their nodes, unasked (Vista)."""
 
     forbidden_options: tuple[str, ...] = ()
     names_gpus: bool = True
