@@ -33,6 +33,8 @@ class NodeShape(Value):
     gpu_model: str | None = None
     gpu_memory_bytes: int | None = None
     """Of one GPU, nominal: what vendors put behind its name."""
+    gpu_memory_at_most_bytes: int | None = None
+    """Where the kind is not certain: none of the GPUs that it may be has more."""
     arch: str | None = None
     features: tuple[str, ...] = ()
     nodes: int = 0

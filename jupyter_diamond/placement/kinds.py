@@ -54,7 +54,10 @@ def _right_model(envelope: Envelope, shape: NodeShape) -> bool | None:
 def _right_memory(envelope: Envelope, shape: NodeShape) -> bool | None:
     if envelope.gpu_memory_bytes is None:
         return True
-    return None if shape.gpu_memory_bytes is None else shape.gpu_memory_bytes >= envelope.gpu_memory_bytes
+    if shape.gpu_memory_bytes is not None:
+        return shape.gpu_memory_bytes >= envelope.gpu_memory_bytes
+    most = shape.gpu_memory_at_most_bytes
+    return False if most is not None and most < envelope.gpu_memory_bytes else None
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:

@@ -29,5 +29,7 @@ def allows(cap: Limit, seconds: int) -> bool | None:
 def node_choices(envelope: Envelope, record: Record | None) -> tuple[int, ...]:
     """Numbers of nodes in the range at which the time limit may change: the least, and the first of every step."""
     steps = record.policy.walltime_by_nodes if record is not None and record.policy is not None else ()
-    edges = (envelope.nodes.min, *(step.nodes + 1 for step in steps))
-    return tuple(sorted({nodes for nodes in edges if envelope.nodes.min <= nodes <= envelope.nodes.max}))
+    wanted = record.policy.min_nodes if record is not None and record.policy is not None else None
+    least = max(envelope.nodes.min, min(wanted or 1, envelope.nodes.max))
+    edges = (least, *(step.nodes + 1 for step in steps))
+    return tuple(sorted({nodes for nodes in edges if least <= nodes <= envelope.nodes.max}))

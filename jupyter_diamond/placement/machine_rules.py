@@ -81,11 +81,10 @@ def _gpu(shape: NodeShape) -> str:
 
 def _wrong_gpu(envelope: Envelope, gpus: list[NodeShape]) -> str:
     """What is wrong with all of them, and the smallest change that would pass."""
-    right_model = [
-        shape for shape in gpus if right_gpu(envelope.model_copy(update={"gpu_memory_bytes": None}), shape) is True
-    ]
+    any_size = envelope.model_copy(update={"gpu_memory_bytes": None})
+    right_model = [shape for shape in gpus if right_gpu(any_size, shape) is not False]
     if envelope.gpu_memory_bytes is not None and right_model:
-        most = max(shape.gpu_memory_bytes for shape in right_model if shape.gpu_memory_bytes is not None)
+        most = max(shape.gpu_memory_bytes or shape.gpu_memory_at_most_bytes or 0 for shape in right_model)
         return f"Its GPUs have {words.memory(most)} each: ask for at most --gpu-memory {words.memory(most)}."
     have = " and ".join(dict.fromkeys(shape.gpu_model for shape in gpus if shape.gpu_model is not None))
     return f"Its GPUs are {have}: leave out --gpu-model {envelope.gpu_model}, or choose another place."

@@ -61,6 +61,15 @@ def filled(shape: NodeShape, kinds: tuple[NodeKind, ...]) -> NodeShape:
     return shape.model_copy(update=changes)
 
 
+def _at_most(shape: NodeShape, kinds: tuple[NodeKind, ...], profile: Machine) -> int | None:
+    """The memory of the largest GPU that it may have; of a GPU without a name, the machine's largest."""
+    if shape.gpus == 0 or shape.gpu_memory_bytes is not None or (shape.gpu_model is not None and not kinds):
+        return None
+    sizes = [kind.gpu_memory for kind in kinds or profile.nodes.values() if kind.gpus]
+    known = [size for size in sizes if size is not None]
+    return max(known) if known and len(known) == len(sizes) else None
+
+
 def with_profile_gpus(record: Record, profile: Machine) -> tuple[Record, list[Drift]]:
     """Shapes completed; where GPUs are not in GRES, they are those of the documented nodes.
 
@@ -78,7 +87,8 @@ def with_profile_gpus(record: Record, profile: Machine) -> tuple[Record, list[Dr
             drifts.append(_other_nodes(record, shape, kinds))
         if kinds and not fitting and visible is not True and not shape.gpus and all(kind.gpus for kind in kinds):
             lost = True
-        shapes.append(filled(shape.model_copy(update={"gpus": None}) if hidden else shape, fitting))
+        told = filled(shape.model_copy(update={"gpus": None}) if hidden else shape, fitting)
+        shapes.append(told.model_copy(update={"gpu_memory_at_most_bytes": _at_most(told, fitting, profile)}))
     if lost:
         shapes = [shape if shape.gpus else shape.model_copy(update={"gpus": None}) for shape in shapes]
         free = tuple(node if node.gpus else node.model_copy(update={"gpus": None}) for node in record.free_nodes)

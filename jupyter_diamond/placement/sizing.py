@@ -33,12 +33,13 @@ def size_for(envelope: Envelope, record: Record | None) -> Sized:
     if record is None:
         return Sized(_clipped(envelope, [_Node(None, None, None)] * envelope.nodes.max, None), None)
     most = min(envelope.nodes.max, record.max_nodes) if isinstance(record.max_nodes, int) else envelope.nodes.max
-    most = max(most, envelope.nodes.min)
+    least = _least_nodes(envelope, record)
+    most = max(most, least)
     kind = gpu_type(envelope, record)
     free = [
         _Node(node.cpus, node.gpus, node.memory_bytes) for node in record.free_nodes if _holds(envelope, node, kind)
     ]
-    if len(free) >= envelope.nodes.min:
+    if len(free) >= least:
         return Sized(_best(envelope, free, most, record), starts_now=True)
     whole = [
         _Node(shape.cpus, shape.gpus, shape.memory_bytes)
@@ -46,11 +47,17 @@ def size_for(envelope: Envelope, record: Record | None) -> Sized:
         if fits(envelope, shape) and suits(envelope, shape) is not False
         for _ in range(min(max(shape.nodes, 1), most))
     ]
-    if len(whole) < envelope.nodes.min:
+    if len(whole) < least:
         whole = [_Node(None, None, None)] * most
     hidden_gpus = envelope.gpus.min > 0 and any(node.gpus is None for node in record.free_nodes)
     known = record.cpus_free is not None and not hidden_gpus
     return Sized(_best(envelope, whole, most, record), starts_now=False if known else None)
+
+
+def _least_nodes(envelope: Envelope, record: Record) -> int:
+    """The least viable, or what the partition wants at least when that is within the range."""
+    wanted = record.policy.min_nodes if record.policy is not None else None
+    return max(envelope.nodes.min, min(wanted or 1, envelope.nodes.max))
 
 
 def _holds(envelope: Envelope, node: FreeNode, kind: str | None) -> bool:
@@ -67,7 +74,7 @@ def _best(envelope: Envelope, nodes: Sequence[_Node], most: int, record: Record)
     Where the time limit depends on the number of nodes, only numbers that may run long enough count.
     """
     ordered = sorted(nodes, key=lambda node: _use(envelope, node), reverse=True)
-    numbers = range(envelope.nodes.min, min(most, len(ordered)) + 1)
+    numbers = range(_least_nodes(envelope, record), min(most, len(ordered)) + 1)
     long_enough = [n for n in numbers if allows(walltime_cap(record, n), envelope.walltime_s.min)]
     sizes = [_clipped(envelope, ordered[:n], record) for n in long_enough or numbers]
     return max(sizes, key=lambda size: (size.nodes * size.gpus, size.nodes * size.cpus, size.nodes))
