@@ -170,7 +170,7 @@ def test_a_dry_run_shows_what_would_travel_and_sends_nothing(kernel, rest):
         ("fit --cpus 500", "z = 1", "UsageError: No site has a node with 500 CPUs; the largest has 128, at delta."),
         ("x", "z = 1", "UsageError: `x` is a variable of this notebook (int)"),
         ("fit", "z = not_defined_anywhere", "`not_defined_anywhere`"),
-        ("fit", "import not_at_the_site", "`not_at_the_site`, which the Python at delta does not have"),
+        ("fit", "import not_at_the_site", "`not_at_the_site`, which /usr/bin/python3 at delta does not have"),
     ],
 )
 def test_a_refusal_is_one_message_and_leaves_nothing_behind(kernel, rest, line, cell, sentence):
