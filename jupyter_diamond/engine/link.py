@@ -36,6 +36,12 @@ class SiteLink:
         """The site's name."""
         return self.site.name
 
+    @property
+    def poll_floor_s(self) -> float:
+        """Ask the scheduler no more often than this: the slower of what the user set and what the site wants."""
+        floor = self.machine.poll_floor if self.machine is not None else None
+        return max(self.site.poll_floor_s, floor.every if floor is not None else 0.0)
+
     async def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """Run a script in this site's lane. Raises TransportError."""
         async with self.lane:

@@ -21,6 +21,17 @@ _ALWAYS_GIVEN = frozenset({"nodes", "time", "walltime", "constraint"})
 """What every job script of ours says, or takes from the profile itself."""
 
 
+def reality(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
+    """A simulated site and a live one are never weighed against each other; one that is named may be looked at."""
+    simulated = place.site.simulated or (place.reading is not None and place.reading.simulated)
+    observed = "simulated" if simulated else "live"
+    if simulated and envelope.site != place.site.name:
+        sentence = f"It is simulated, so nothing runs there; name --site {place.site.name} to see what it would say."
+        return verdict("reality", "fail", observed, "live", sentence)
+    said = "It is simulated: nothing can be submitted to it." if simulated else "It is a live site."
+    return verdict("reality", "pass", observed, "live", said)
+
+
 def architecture(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     """Its processors run what was built for the architecture that is asked."""
     wanted = envelope.arch

@@ -9,7 +9,7 @@ from jupyter_diamond.model.snapshot import NO_LIMIT, NodeShape, SiteReading
 from . import words
 from .kinds import suits
 from .limits import allows, node_choices, walltime_cap
-from .machine_rules import accelerator, access, account, architecture, gpu_count, options
+from .machine_rules import accelerator, access, account, architecture, gpu_count, options, reality
 from .place import Clock, Place, Rule, verdict
 
 __all__ = ["RULES", "Clock", "Place", "fits", "judge"]
@@ -180,8 +180,8 @@ def whole_node(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
 
 
 RULES: tuple[Rule, ...] = (
-    pin, health, partition_open, access, architecture, accelerator, capacity, gpu_count, walltime, options, account,
-    whole_node,
+    pin, reality, health, partition_open, access, architecture, accelerator, capacity, gpu_count, walltime, options,
+    account, whole_node,
 )  # fmt: skip
 
 

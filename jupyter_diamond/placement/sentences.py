@@ -46,6 +46,8 @@ def warnings(envelope: Envelope, chosen: Candidate) -> tuple[str, ...]:
         if verdict.answer == "unknown"
     ]
     notes = {verdict.rule: verdict for verdict in chosen.verdicts}
+    if chosen.simulated:
+        found.append(f"{_name(chosen)}: nothing can be submitted to a simulated site.")
     if notes["whole node"].observed == "whole nodes only":
         found.append(f"{_name(chosen)} gives, and charges, whole nodes only.")
     if "usable" in notes["health"].sentence:

@@ -12,9 +12,11 @@ import pytest
 
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.submit import Submitter
+from jupyter_diamond.errors import Infeasible
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.site import Site
+from jupyter_diamond.model.snapshot import FreeNode, NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.model.task import Attempt
 from tests.engine import cells
 from tests.engine.conftest import until
@@ -140,3 +142,34 @@ def test_a_qos_that_is_a_partition_of_ours_is_asked_for_as_what_it_is():
 def test_what_the_site_wants_further_is_said_with_every_job():
     lines = script("none", envelope=Envelope(), partition="p", options={"licenses": "scratch,cfs"})
     assert "--licenses=scratch,cfs" in lines
+
+
+@pytest.mark.asyncio
+async def test_a_simulated_site_is_seen_planned_for_and_never_submitted_to(bench, tmp_path):
+    now = from_epoch(1_796_000_000)
+    record = Record(
+        site="toy", partition="cpu", state="up", read_at=now, shapes=(NodeShape(cpus=9999, gpus=0, nodes=5),),
+        free_nodes=(FreeNode(cpus=9999),), cpus_free=9999, walltime_cap_s=86_400, max_nodes=5, whole_node=False,
+        pending=0,
+    )  # fmt: skip
+    seen = SiteReading(site="toy", transport="local", scheduler="slurm", read_at=now, records=(record,))
+    path = tmp_path / "recorded.json"
+    path.write_text(Snapshot(id=1, taken_at=now, sites=(seen,)).model_dump_json())
+    bench.sites_path.write_text(
+        f"sites:\n  - {{name: toy, scheduler: simulated, env: {{DIAMOND_SIMULATED: '{path}'}}}}\n"
+    )
+    service = await bench.start()
+
+    async def read():
+        return next(each for each in (await service.sites()).sites if each.site == "toy" and each.read_at)
+
+    found = await read()
+    assert found.simulated
+    wide = {"cpus": Span.exactly(9999), "walltime_s": Span.exactly(60)}
+    anywhere = await service.plan(Envelope(**wide))
+    assert anywhere.choice is None
+    named = await service.plan(Envelope(site="toy", **wide))
+    assert named.choice.simulated
+    with pytest.raises(Infeasible, match="toy is simulated: nothing was submitted"):
+        await bench.submit(service, "x = 1", envelope=Envelope(site="toy", **wide))
+    assert await service.tasks() == ()
