@@ -69,7 +69,10 @@ def machine_of(site: Site, *, this_host: str | None = None) -> Machine | None:
         return None
     if site.machine is not None:
         return machine(site.machine)
-    host = getattr(site, "host", None) or (this_host if this_host is not None else socket.gethostname())
+    host = getattr(site, "host", None) or ""  # a transport's own field: local sites have none
+    if not host and site.transport == "local":
+        host = this_host if this_host is not None else socket.gethostname()
+    host = host.rpartition("@")[2]
     found = recognise(host) if "." in host else None
     return found if found is not None and found.scheduler == site.scheduler else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from types import SimpleNamespace
 
 import pytest
 
@@ -107,7 +108,24 @@ SITES = [
 
 @pytest.mark.parametrize(("site", "host", "name"), SITES)
 def test_the_user_overrules_the_host(site, host, name):
+    """``host`` is where a local site is."""
     found = machine_of(site, this_host=host)
+    assert (found.name if found else None) == name
+
+
+REMOTE = [
+    ("me@gh-login01.delta.ncsa.illinois.edu", "deltaai"),
+    ("vista.tacc.utexas.edu", "vista"),
+    ("vista.tacc.utexas.edu@evil.example.org", None),
+    ("delta", None),  # an alias; where it leads is the SSH configuration's business
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("host", "name"), REMOTE)
+def test_a_remote_site_is_recognised_by_its_own_host_and_not_by_this_machines(host, name):
+    remote = SimpleNamespace(machine=None, simulated=False, scheduler="slurm", transport="ssh", host=host)
+    found = machine_of(remote, this_host="login.delta.ncsa.illinois.edu")
     assert (found.name if found else None) == name
 
 
