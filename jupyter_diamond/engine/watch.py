@@ -72,7 +72,7 @@ class SiteWatcher:
 
     def __post_init__(self) -> None:
         self._submitter = Submitter(self.link, self.ledger, self.spool, self.settings, self.log, holds=self.holds)
-        self._pace = Pace(2.0, 60.0, floor=self.link.site.poll_floor_s)
+        self._pace = Pace(2.0, 60.0, floor=self.link.poll_floor_s)
         self._queue_at = 0.0
         self._asks = asyncio.Event()
         self._looks = asyncio.Event()
@@ -225,7 +225,7 @@ class SiteWatcher:
         for sentence in self.link.scheduler.parse_cancel(done):
             self.log.warning("%s: %s", self.link.name, sentence)
         for known in due:
-            known.ask_accounting(now, self.link.site.poll_floor_s)
+            known.ask_accounting(now, self.link.poll_floor_s)
 
     async def _look_into_folders(self) -> None:
         jobs = self._unfinished()
@@ -248,7 +248,7 @@ class SiteWatcher:
             type_ = "attempt.result_ready" if changes.get("result_ready") else "attempt.state_changed"
             known.task = await self.ledger.update(known.task, type_, {"from": "files"}, **changes)
         if seen.end is not None:
-            known.ask_accounting(time.monotonic(), self.link.site.poll_floor_s)
+            known.ask_accounting(time.monotonic(), self.link.poll_floor_s)
             self._asks.set()
         return True
 
@@ -265,7 +265,7 @@ class SiteWatcher:
             known.queue_row = row
             if row is None or row.state.terminal:
                 # B07: absence is not an end; ask the sources that know
-                known.ask_accounting(now, self.link.site.poll_floor_s)
+                known.ask_accounting(now, self.link.poll_floor_s)
             if row is not None:
                 known.silent_since = None
                 await self._note_row(known, row)

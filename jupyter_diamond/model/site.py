@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from .base import Value
 
 TransportKind = Literal["local", "ssh"]
-SchedulerKind = Literal["process", "slurm"]
+SchedulerKind = Literal["process", "slurm", "simulated"]
+
+_OURS = frozenset({
+    "account", "array", "chdir", "comment", "cpus-per-task", "dependency", "error", "gpus-per-node", "hold",
+    "job-name", "mem", "no-requeue", "nodes", "ntasks", "ntasks-per-node", "open-mode", "output", "parsable",
+    "partition", "qos", "requeue", "signal", "time", "wait", "walltime", "wrap",
+})  # fmt: skip
 
 SSH_OPTIONS = (
     "AddressFamily", "BindAddress", "BindInterface", "CheckHostIP", "Ciphers", "Compression", "ConnectionAttempts",
@@ -59,6 +65,30 @@ class Site(Value):
     prefer: int = 0
     poll_floor_s: float = Field(default=2.0, gt=0)
     simulated: bool = False
+    machine: str | None = None
+    """The known machine that this is, ``none`` for *not a known one*; None: recognised by its host name."""
+    options: dict[str, str] = Field(default_factory=dict)
+    """Further options of the scheduler that the site wants with every job, by long name."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _marked(cls, given: Any) -> Any:
+        """What replays a recording is simulated, whatever the catalogue says."""
+        return (
+            {**given, "simulated": True} if isinstance(given, dict) and given.get("scheduler") == "simulated" else given
+        )
+
+    @field_validator("options")
+    @classmethod
+    def _further(cls, options: dict[str, str]) -> dict[str, str]:
+        for name, value in options.items():
+            if not re.fullmatch(r"[a-z][a-z-]*", name):
+                raise ValueError(f"must name options without dashes in front, as filesystems, not {name!r}")
+            if name in _OURS:
+                raise ValueError(f"cannot set {name}, which every job says for itself")
+            if not re.fullmatch(r"[A-Za-z0-9_.,:/@=+%&|*-]+", value) or value.startswith("-"):
+                raise ValueError(f"must have a plain word for {name}")
+        return options
 
     @field_validator("scheduler")
     @classmethod

@@ -120,7 +120,7 @@ MISTAKES = {
     ),
     "unknown scheduler": (
         "sites:\n  - name: delta\n    scheduler: pbs\n",
-        "line 3: scheduler must be 'process' or 'slurm', not 'pbs'; for example: scheduler: slurm",
+        "line 3: scheduler must be 'process', 'slurm' or 'simulated', not 'pbs'; for example: scheduler: slurm",
     ),
     "misspelt field": (
         "sites:\n  - name: delta\n    scheduler: slurm\n    acount: x\n",
