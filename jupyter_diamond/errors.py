@@ -16,6 +16,7 @@
     ├── StoreError                   the task store cannot be used
     ├── ServerUnavailable            the kernel cannot reach its Jupyter server, or our half of it
     ├── ResultUnavailable            the result is not there (yet), or is not the one that was signed
+    │   └── ResultTimeout        it was waited for as long as was said
     └── RemoteError                  the user's own code raised at the site
 
 ``message`` says what happened, where, and what to do. ``transient`` decides a retry: it is True only when trying again
@@ -87,17 +88,24 @@ class TransportError(DiamondError):
     """A site could not be reached, or stopped answering.
 
     ``outcome`` tells what became of the script: ``not_sent`` (it surely did not run), ``refused`` (the site said no),
-    ``unknown`` (it may have run, wholly or in part).
+    ``unknown`` (it may have run, wholly or in part). ``needs_login``: only the user can open the way, by logging in.
     """
 
     code = "transport"
     http_status = 502
 
     def __init__(
-        self, message: str, *, outcome: SubmitFate, transient: bool = True, evidence: tuple[str, ...] = ()
+        self,
+        message: str,
+        *,
+        outcome: SubmitFate,
+        transient: bool = True,
+        evidence: tuple[str, ...] = (),
+        needs_login: bool = False,
     ) -> None:
         super().__init__(message, transient=transient, evidence=evidence)
         self.outcome = outcome
+        self.needs_login = needs_login
 
 
 class SchedulerError(DiamondError):
@@ -154,6 +162,10 @@ class ResultUnavailable(DiamondError):
 
     code = "result_unavailable"
     http_status = 409
+
+
+class ResultTimeout(ResultUnavailable, TimeoutError):
+    """The result was waited for as long as was said, and is not there yet; the task goes on."""
 
 
 class RemoteError(DiamondError):

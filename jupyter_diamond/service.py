@@ -129,7 +129,7 @@ class DiamondService:
         With ``after``, the id of a snapshot, it waits up to ``wait`` seconds until there is another one.
         """
         collector = self.engine.collector
-        await collector.refresh(self.links, older_than_s=self._settings.fresh_s, wait_s=3.0)
+        await collector.freshen(older_than_s=self._settings.fresh_s, patience_s=3.0)
         deadline = time.monotonic() + min(wait, 30.0)
         while True:
             news = self._read_anew
@@ -178,9 +178,11 @@ class DiamondService:
 
     async def plan(self, envelope: Envelope) -> Decision:
         """Where a task with this envelope would go now; nothing is started."""
-        wanted = [self.links[envelope.site].name] if envelope.site else list(self.links)
-        collector = self.engine.collector
-        await collector.refresh(wanted, older_than_s=self._settings.fresh_s, wait_s=10.0)
+        collector, fresh_s = self.engine.collector, self._settings.fresh_s
+        if envelope.site:
+            await collector.refresh([self.links[envelope.site].name], older_than_s=fresh_s, wait_s=10.0)
+        else:
+            await collector.freshen(older_than_s=fresh_s, patience_s=10.0)
         return decide(
             envelope, collector.snapshot(), self.links.sites, now=from_epoch(time.time()),
             stale_s=self._settings.stale_s,
@@ -243,6 +245,8 @@ class DiamondService:
         choice = decision.choice
         if choice is None or choice.size is None:
             raise Infeasible(decision.sentence)
+        if choice.simulated:
+            raise Infeasible(f"{choice.site} is simulated: nothing was submitted. Choose another site.")
         task_id = f"t{secrets.token_hex(5)}"
         now = from_epoch(time.time())
         await asyncio.to_thread(self._spool.save, task_id, bundle)

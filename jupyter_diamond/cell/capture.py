@@ -7,6 +7,7 @@ What cannot travel gets a sentence. Nothing is raised here for what the user did
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -100,6 +101,7 @@ def _spec(name: str, language: Language, source: str, outputs: Sequence[str]) ->
         cell_filename=f"cell {name}",
         outputs=tuple(outputs),
         python=(sys.version_info.major, sys.version_info.minor, sys.version_info.micro),
+        kernel_reads_parquet=importlib.util.find_spec("pyarrow") is not None,
     )
 
 
@@ -122,7 +124,8 @@ def _wrong_outputs(outputs: Sequence[str], names: Names, captured: Mapping[str, 
     """A name must be assigned in the cell; a captured value may also come back changed in place."""
     changed = {name for name, each in captured.items() if each.travels == "value"}
     return [
-        f"--out names `{name}`, but the cell never assigns it{close_match(name, names.bound)}."
+        f"--out names `{name}`, but the cell never assigns it{close_match(name, names.bound)}. "
+        "Assign it in the cell, or leave it out of --out."
         for name in outputs
         if name not in names.bound and name not in changed
     ]

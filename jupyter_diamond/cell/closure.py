@@ -16,7 +16,7 @@ from jupyter_diamond.model.views import Limits
 
 from .history import CellHistory
 from .imports import module_binding, object_binding
-from .kernel_names import is_provided, kernel_sentence
+from .kernel_names import KERNELS_OWN, is_provided, kernel_sentence
 from .local_modules import LocalModules
 from .names import Names
 from .order import Needs, in_order
@@ -277,7 +277,7 @@ class Closure:
 
 def close_match(name: str, known: Iterable[str]) -> str:
     """`` (did you mean `scores`?)``, or nothing."""
-    own = [other for other in known if not other.startswith("_")]
+    own = [other for other in known if not other.startswith("_") and other not in KERNELS_OWN]
     found = difflib.get_close_matches(name, own, n=1, cutoff=0.7)
     return f" (did you mean `{found[0]}`?)" if found else ""
 

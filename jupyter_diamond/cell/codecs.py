@@ -288,6 +288,8 @@ def _pickled_by_value(value: Any, limit_bytes: int | None, what: str) -> Encoded
                 if sys.modules.get(obj.__name__) is not obj or obj.__name__ == "__main__":
                     raise guard.refused(obj, f"the module {obj.__name__}, which cannot be imported by its name")
                 modules.add((obj.__name__, ""))
+            if isinstance(obj, type) and obj is not value and obj.__module__ == "__main__" and _has_name(obj):
+                return obj.__qualname__  # its source travels too: a copy of it would be another class
             return super().reducer_override(obj)
 
     modules: set[Global] = set()

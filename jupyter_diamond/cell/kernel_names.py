@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 BUILTINS = frozenset(dir(builtins)) - {"get_ipython", "display", "__IPYTHON__"}
+KERNELS_OWN = frozenset({"In", "Out", "exit", "quit", "open", "get_ipython", "display"})
+"""What IPython puts into every notebook: no name that a user has misspelt."""
 _MODULE = {
     "__name__",
     "__doc__",

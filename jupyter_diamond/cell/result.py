@@ -43,8 +43,17 @@ def remote_error(manifest: Manifest) -> RemoteError:
     where = f" on {manifest.host}" if manifest.host else ""
     if error is None:
         return RemoteError(f"The cell failed{where} and left no exception; read its log.")
-    said = f"{error.ename}: {error.evalue}" if error.evalue else error.ename
+    if error.evalue and not error.traceback:  # the runner's own sentence
+        said = error.evalue
+    else:
+        said = f"{error.ename}: {error.evalue}" if error.evalue else error.ename
     return RemoteError(f"{said} (raised{where})", ename=error.ename, traceback_text="\n".join(error.traceback))
+
+
+def was_stopped(manifest: Manifest) -> bool:
+    """Whether the cell was ended from outside (cancelled, out of time, preempted): only the scheduler knows why."""
+    error = manifest.error
+    return error is not None and error.ename == "Terminated" and not error.traceback
 
 
 def _check_signature(file: ResultFile, data: bytes, key: str) -> None:

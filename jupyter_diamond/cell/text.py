@@ -75,6 +75,8 @@ def python_text(cell: str) -> CellText:
     if tree is None and re.search(r"[%!?]", source):
         draft = _Draft(source.splitlines(keepends=True), notes, refusals)
         _cell_magic(draft)
+        if refusals:  # what follows is no Python of this kernel
+            return CellText(source, None, notes=tuple(notes), refusals=tuple(refusals))
         _line_magics(draft)
         source = "".join(draft.lines)
         tree, problem = _parse(source)

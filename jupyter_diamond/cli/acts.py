@@ -178,9 +178,9 @@ def _verdict(task: Task, accounted: Accounted) -> Check:
         return Check(name="smoke", answer="ok", sentence=said)
     if task.state is State.CANCELLED or task.cancel_requested_by:
         said = (
-            f"Job {accounted.job} is known to accounting ({row.raw_state}) but did not start in time and was cancelled: "
-            f"{where} is busy. The way there works."
+            f"Job {accounted.job} is known to accounting ({row.raw_state}) but did not start in time, so it was "
+            f"cancelled: {where} is busy. The way there works."
         )
         return Check(name="smoke", answer="warn", sentence=said)
-    said = f"Job {accounted.job} ended as {LOOK[task.state].word}, accounting says {row.raw_state}. {task.cause} {task.next}"
-    return Check(name="smoke", answer="fail", sentence=said.strip())
+    said = f"Job {accounted.job} ended as {LOOK[task.state].word}, accounting says {row.raw_state}."
+    return Check(name="smoke", answer="fail", sentence=f"{said} {task.cause} {task.next}".strip())

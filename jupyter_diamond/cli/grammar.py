@@ -6,6 +6,7 @@ import argparse
 from typing import NamedTuple
 
 from jupyter_diamond import __version__
+from jupyter_diamond.notebook.options import add_needs
 
 DONE, FAILED, USAGE, NO_SERVER, NOT_FOUND = 0, 1, 2, 3, 4
 _STATUSES = f"""\
@@ -43,17 +44,7 @@ VERBS: tuple[Verb, ...] = (
             _arg("--refresh", action="store_true", help="ask the sites now"),
         ),
     ),
-    Verb(
-        "idle", "Where such a job could start now; what is not known stands apart.",
-        (
-            _arg("--gpus", metavar="N", default="0", help="GPUs per node"),
-            _arg("--cpus", metavar="N", default="1", help="CPUs per node"),
-            _arg("--memory", metavar="SIZE", help="memory per node with its unit: 32G"),
-            _arg("--nodes", metavar="N", default="1", help="nodes"),
-            _arg("--time", metavar="TIME", default="30m", help="time limit with its unit: 4h; default 30m"),
-            _arg("--site", metavar="SITE[:PARTITION]", help="look there only"),
-        ),
-    ),
+    Verb("idle", "Where such a job could start now; what is not known stands apart."),
     Verb(
         "tasks", "Your tasks, newest first.",
         (
@@ -98,7 +89,7 @@ VERBS: tuple[Verb, ...] = (
         "smoke", "Run one real job of 1 CPU and at most 5 minutes, and verify it through the site's accounting.",
         (
             _SITE, _arg("--yes", action="store_true", help="do not ask first"),
-            _arg("--wait", type=int, default=120, metavar="S", help="cancel it when it has not started after S s (120)"),
+            _arg("--wait", type=int, default=120, metavar="S", help="cancel it if it has not started after S s (120)"),
         ),
     ),
 )  # fmt: skip
@@ -119,5 +110,7 @@ def parser() -> argparse.ArgumentParser:
         )  # fmt: skip
         for flags, how in verb.arguments:
             made.add_argument(*flags, **how)  # type: ignore[arg-type]  # argparse's many keywords, from a table
+        if verb.name == "idle":
+            add_needs(made)
         made.add_argument("--json", action="store_true", help="answer with one JSON document")
     return whole

@@ -10,12 +10,12 @@ from datetime import datetime, timezone
 
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.event import Event
-from jupyter_diamond.model.looks import Idle
+from jupyter_diamond.model.looks import Idle, IdlePlace
 from jupyter_diamond.model.snapshot import NO_LIMIT, Limit, Record, SiteReading, Snapshot
 from jupyter_diamond.model.task import Attempt, Task, TaskSummary
 from jupyter_diamond.notebook.card_text import printable
 from jupyter_diamond.notebook.client import DiamondClient
-from jupyter_diamond.notebook.options import idle_envelope
+from jupyter_diamond.notebook.options import envelope_of
 from jupyter_diamond.notebook.vocabulary import LOOK, byte_size, clock, place_text, size_text, span_of_time, wall_clock
 
 from .grammar import DONE, FAILED
@@ -123,7 +123,7 @@ def _resource(site: SiteReading, record: Record) -> tuple[str, ...]:
 
 def idle(client: DiamondClient, said: Namespace) -> int:
     """Where such a job could start now."""
-    found = client.idle(idle_envelope(said))
+    found = client.idle(envelope_of(said))
     if said.json:
         as_json(found)
     else:
@@ -131,11 +131,16 @@ def idle(client: DiamondClient, said: Namespace) -> int:
     return DONE if found.places else FAILED
 
 
+def _gpu(place: IdlePlace) -> str:
+    memory = "" if place.gpu_memory_bytes is None else f" {byte_size(place.gpu_memory_bytes)}"
+    return f"{place.gpu_model}{memory}" if place.gpu_model else "-"
+
+
 def _idle_table(found: Idle) -> None:
     heads = ("place", "jobs now", "free GPUs", "GPU", "free cores", "free memory", "pending", "limit", "age")
     rows = [
         (_name(place_text(place.site, place.partition), simulated=place.simulated), number(place.jobs_now),
-         number(place.gpus_free), place.gpu_model or "-", number(place.cpus_free),
+         number(place.gpus_free), _gpu(place), number(place.cpus_free),
          UNKNOWN if place.memory_free_bytes is None else byte_size(place.memory_free_bytes), number(place.pending),
          _limit(place.walltime_cap_s), _age(place.read_at))
         for place in found.places

@@ -66,7 +66,9 @@ def script(link: SiteLink, workdir: str, python: str) -> str:
     """The script for one site."""
     kind = link.site.scheduler
     text = _SCRIPT.format(
-        workdir=quote(workdir, "the workdir"), python=quote(python, "the interpreter"), version=_VERSIONS[kind]
+        workdir=quote(workdir, "the workdir"),
+        python=quote(python, "the interpreter"),
+        version=_VERSIONS.get(kind, "true"),
     )
     accounts = _ACCOUNTS.get(kind)
     return text + (_ACCOUNT_LINES.format(command=accounts) if accounts else "")

@@ -70,8 +70,10 @@ async def preflight(link: SiteLink, interpreter: Interpreter | DiamondError, env
         said = f"{problem.message} Check the site's entry in the catalogue, and that you can log in there."
         return Preflight(site=link.name, checks=(Check(name="reachable", answer="fail", sentence=said),))
     seconds = time.monotonic() - started
-    what = f"{link.site.scheduler} {reading.scheduler_version or ''}".strip()
-    answered = f"{what} answered in {seconds:.1f} s, {len(reading.records)} partitions."
+    kind = "this machine's queue" if link.site.scheduler == "process" else link.site.scheduler
+    what = f"{kind} {reading.scheduler_version or ''}".strip()
+    count = len(reading.records)
+    answered = f"{what} answered in {seconds:.1f} s, {count} partition{'' if count == 1 else 's'}."
     if seconds > SLOW_PROBE_S:
         slow = f"{answered} That is slower than a tick of {SLOW_PROBE_S:.0f} s: its numbers will always be old."
         checks.append(Check(name="reachable", answer="warn", sentence=slow))

@@ -7,12 +7,13 @@ from typing import Any
 
 from jupyter_diamond.engine.attempt_folder import Seen
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.jobs import JobRow, NativeJob
+from jupyter_diamond.model.jobs import YOU, JobRow, NativeJob
 from jupyter_diamond.model.manifest import EndFile, Manifest
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt
-from jupyter_diamond.parsing.outcomes import Ending, outcome_of
+from jupyter_diamond.parsing.outcomes import READ_LOG, READ_TRACEBACK, Ending, outcome_of
 
+_LONGEST_CAUSE = 300
 _FACTS = ("started_at", "expected_start_at", "nodes", "max_rss_bytes")
 
 
@@ -64,9 +65,10 @@ def final(
 ) -> dict[str, Any]:
     """How the attempt ended: accounting and the end-file must agree, a disagreement is said (B11)."""
     ending = outcome_of(row, end, cancel_requested=cancelled_by is not None, memory_bytes=attempt.size.memory_bytes)
+    by = cancelled_by if row.cancelled_by in (None, YOU) else None  # else another was faster
     changes: dict[str, Any] = {
-        "state": ending.state, "raw_state": row.raw_state, "cause": _cause(ending, manifest, cancelled_by),
-        "next": ending.next, "evidence": ending.evidence, "exit_code": row.exit_code, "signal": row.signal,
+        "state": ending.state, "raw_state": row.raw_state, "cause": _cause(ending, manifest, by),
+        "next": _next(ending, manifest), "evidence": ending.evidence, "exit_code": row.exit_code, "signal": row.signal,
         "trouble": "",
     }  # fmt: skip
     changes |= {name: getattr(row, name) for name in ("started_at", "ended_at", "max_rss_bytes") if getattr(row, name)}
@@ -81,12 +83,29 @@ def _cause(ending: Ending, manifest: Manifest | None, cancelled_by: str | None) 
         return f"Cancelled by {cancelled_by}."
     if ending.state is not State.FAILED or manifest is None:
         return ending.cause
-    if manifest.error is not None:
-        return f"{manifest.error.ename}: {manifest.error.evalue}"
+    error = manifest.error
+    if error is not None:
+        # without a traceback it is the runner's sentence, and the name before it is no word of the user's
+        return one_sentence(f"{error.ename}: {error.evalue}" if error.traceback else error.evalue or error.ename)
     if manifest.missing:
         names = ", ".join(f"`{value.name}`" for value in manifest.missing)
         return f"The cell ended without error, but {names} did not come back: {manifest.missing[0].why}"
     return ending.cause
+
+
+def _next(ending: Ending, manifest: Manifest | None) -> str:
+    error = manifest.error if manifest is not None else None
+    if error is not None and not error.traceback and ending.next == READ_TRACEBACK:
+        return READ_LOG
+    return ending.next
+
+
+def one_sentence(text: str) -> str:
+    """The first line of foreign words, as a sentence: an exception's text may be a page."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = line if len(line) <= _LONGEST_CAUSE else f"{line[:_LONGEST_CAUSE]}…"
+    line = line[:1].upper() + line[1:]
+    return line if line.endswith((".", "!", "?", "…")) else f"{line}."
 
 
 def lost(end: EndFile | None, *, now: datetime, silent_s: float) -> dict[str, Any]:

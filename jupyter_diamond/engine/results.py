@@ -67,13 +67,13 @@ def _outputs(data: bytes) -> list[dict[str, Any]]:
 
 
 async def read_log(attempt: Attempt, link: SiteLink, *, offset: int, limit: int, tail: int | None) -> LogChunk:
-    """A piece of the job's log; ``tail`` counts bytes from its end."""
+    """A piece of the job's log: ``limit`` bytes from ``offset`` on, or the last ``tail`` bytes."""
     path = f"{attempt.folder}/{files.LOG}"
     size = await link.transport.size(path) if attempt.folder else None
     if size is None:
         return LogChunk(text="", offset=0, next_offset=0, size=None, exists=False)
     start = max(0, size - tail) if tail is not None else min(offset, size)
-    data = await link.transport.get(path, offset=start, limit=limit)
+    data = await link.transport.get(path, offset=start, limit=limit if tail is None else size - start)
     end = start + len(data)
     if end < size:
         data = _whole_characters(data)

@@ -45,14 +45,20 @@ def sealed(parts: dict[str, bytes]) -> bytes:
 
 
 def submit_script(folder: str, submit_command: str, *, k: int) -> str:
-    """Stage from stdin and submit. However often the script is delivered, the K-th submission happens once."""
+    """Stage from stdin and submit. However often the script is delivered, the K-th submission happens once.
+
+    What does not fit on the site's disk is taken away again: half a bundle would keep the disk full.
+    """
     where = quote(folder, "the attempt folder")
     out, err, rc = (files.submission(k, part) for part in ("out", "err", "rc"))
+    staged = f"{files.BUNDLE} {files.RUNNER} {files.KEY} {files.JOB_SCRIPT}"
     return f"""umask 077
 mkdir -p {where} && chmod 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
 {_recorded(k)}
 (set -C; : > {files.submission(k, "intent")}) 2>/dev/null || {{ echo {_MARK}intent; exit 0; }}
-tar -xf - 2>{err} || {{ rm -f {files.submission(k, "intent")}; echo {_MARK}no_space; cat {err} >&2; exit 0; }}
+said=$(tar -xf - 2>&1) && [ -s {files.JOB_SCRIPT} ] || {{
+rm -f {staged} {files.submission(k, "intent")}; cd / && rmdir {where} 2>/dev/null
+echo {_MARK}no_space; printf '%s\\n' "$said" >&2; exit 0; }}
 {{ {submit_command}
 }} >{out} 2>{err} </dev/null
 rc=$?

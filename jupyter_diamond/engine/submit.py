@@ -15,7 +15,7 @@ from jupyter_diamond.engine.stage import SubmitAnswer, peek_script, read_answer,
 from jupyter_diamond.errors import DiamondError, NotFound, SchedulerError, SubmitRefused, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.jobs import JobRequest, JobRow, NativeJob
+from jupyter_diamond.model.jobs import Dialect, JobRequest, JobRow, NativeJob
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest
 from jupyter_diamond.settings import DiamondEngine
@@ -111,28 +111,31 @@ class Submitter:
         command = [python, files.RUNNER, "--token", attempt.token, "--bundle-sha256", request.bundle_sha256]
         if sees_files and request.cwd:
             command += ["--cwd", request.cwd]
+        partition, qos, dialect = attempt.partition, request.envelope.qos, Dialect()
+        if self._link.machine is not None:
+            partition, qos, dialect = self._link.machine.ask_for(partition, qos)
         return JobRequest(
             token=attempt.token, name=request.name, folder=folder, size=attempt.size, command=tuple(command),
-            partition=attempt.partition, account=attempt.account, qos=request.envelope.qos, modules=site.modules,
+            partition=partition, account=attempt.account, qos=qos, modules=site.modules,
+            dialect=dialect.model_copy(update={"options": site.options}),
         )  # fmt: skip
 
     async def _judge(self, task: Task, found: SubmitAnswer) -> Task:
         if found.fate == "answered":
             return await self._answered(task, found)
         if found.fate == "no_folder":
-            return await self._reject(task, self._no_room(found, f"The folder {newest(task).folder} cannot be made"))
+            return await self._no_room(task, found, f"The folder {newest(task).folder} cannot be made")
         if found.fate == "no_space":
-            return await self._reject(task, self._no_room(found, f"{newest(task).folder} cannot be written"))
+            return await self._no_room(task, found, f"The cell's inputs do not fit into {newest(task).folder}")
         return await self._unknown(task, "the site did not say whether the scheduler took the job")
 
-    def _no_room(self, found: SubmitAnswer, what: str) -> DiamondError:
+    async def _no_room(self, task: Task, found: SubmitAnswer, what: str) -> Task:
         said = found.answer.err.strip().splitlines()
-        why = said[-1] if said else "no reason given"
-        return DiamondError(
-            f"{what} at {self._link.name}: {why}. Free some quota there, or set another workdir in the site catalogue; "
-            "nothing was submitted.",
-            evidence=tuple(said),
-        )
+        full = [line for line in said if "space" in line or "quota" in line]
+        why = (full or said or ["no reason given"])[0]
+        problem = DiamondError(f"{what} at {self._link.name}: {why}. Nothing was submitted.", evidence=tuple(said))
+        advice = "Free some quota there, or set another workdir in the site catalogue; then run the cell again."
+        return await self._reject(task, problem, advice=advice)
 
     async def _answered(self, task: Task, found: SubmitAnswer) -> Task:
         try:
@@ -212,12 +215,13 @@ class Submitter:
         self._log.warning("%s: %s", task.name, problem.message)
         return await self._ledger.update(task, "attempt.trouble", {"why": problem.message}, trouble=problem.message)
 
-    async def _reject(self, task: Task, problem: DiamondError) -> Task:
-        missing = isinstance(problem, NotFound)
+    async def _reject(self, task: Task, problem: DiamondError, *, advice: str = "") -> Task:
+        if isinstance(problem, NotFound):
+            advice = "Run the cell again."
         return await self._ledger.update(
             task, "attempt.terminal", {"state": State.REJECTED.value},
             state=State.REJECTED, cause=problem.message, evidence=problem.evidence, ended_at=from_epoch(time.time()),
-            next="Run the cell again." if missing else "Change the request, or choose another site with --site.",
+            next=advice or "Change the request, or choose another site with --site.",
         )  # fmt: skip
 
     async def _cancelled(self, task: Task) -> Task:

@@ -9,6 +9,9 @@ from .envelope import Size
 from .site import ModuleStart
 from .states import ReasonClass, State
 
+YOU = "you"
+"""Who cancelled a job, when it was the user who asks. Schedulers name all others by number."""
+
 
 class NativeJob(Value):
     """A job as its scheduler names it. ``cluster`` is kept for every later command when the id came with one (B02)."""
@@ -18,6 +21,16 @@ class NativeJob(Value):
 
     def __str__(self) -> str:
         return f"{self.id};{self.cluster}" if self.cluster else self.id
+
+
+class Dialect(Value):
+    """How a site's rules change a batch script. ``names_gpus`` False: GPUs come with their nodes, unasked (Vista)."""
+
+    forbidden_options: tuple[str, ...] = ()
+    names_gpus: bool = True
+    constraint: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_&|.:*-]+$")
+    options: dict[str, str] = Field(default_factory=dict)
+    """Further options that the site wants, by long name."""
 
 
 class JobRequest(Value):
@@ -37,6 +50,7 @@ class JobRequest(Value):
     env: dict[str, str] = Field(default_factory=dict)
     modules: ModuleStart = ModuleStart()
     warn_before_end_s: int = 0
+    dialect: Dialect = Dialect()
 
 
 class JobRow(Value):
@@ -60,6 +74,7 @@ class JobRow(Value):
     walltime_s: int | None = None
     max_rss_bytes: int | None = None
     cancelled_by: str | None = None
+    """A user of the site, or ``YOU``."""
     step_trouble: str = ""
     """Set when a step ended worse than its job says (B11)."""
     requeued: bool = False

@@ -28,8 +28,11 @@ class IdlePlace(Value):
     memory_free_bytes: int | None = None
     nodes_usable: int | None = None
     gpu_model: str | None = None
+    gpu_memory_bytes: int | None = None
+    """Of one GPU; None where it is not known, or where kinds are mixed."""
     pending: int | None = None
     walltime_cap_s: Limit = None
+    """For a job of this size."""
     read_at: UtcTime
     simulated: bool = False
 

@@ -16,12 +16,12 @@ __all__ = ["jobs", "sites", "task", "tasks"]
 
 
 def task(ref: str) -> TaskHandle:
-    """A task by name (the newest of that name) or id, in any kernel of yours.
+    """A task by id, or by name: the newest of that name in this notebook, else in any of yours.
 
     :raises NotFound: no such task.
     """
     current = session()
-    return TaskHandle(current, current.client.task(ref))
+    return TaskHandle(current, current.find(ref))
 
 
 def tasks(*, active: bool | None = None, name: str | None = None, limit: int = 100) -> pd.DataFrame:

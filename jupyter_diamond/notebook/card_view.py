@@ -105,7 +105,7 @@ def card_view(
         glyph=GLYPH[look.mark],
         tone=look.tone,
         word=_word(task, state, look.word, result_here=ready),
-        where=_where(task, attempt),
+        where=_where(state, attempt),
         job=f"job {attempt.native.id}" if attempt and attempt.native else "",
         size=size_text(attempt.size) if attempt else "",
         started_at=_started_at(task, attempt),
@@ -179,10 +179,10 @@ def _ready(task: Task) -> bool:
     return bool(task.attempt and task.attempt.result_ready)
 
 
-def _where(task: Task, attempt: Attempt | None) -> str:
+def _where(state: State, attempt: Attempt | None) -> str:
     if attempt is None:
         return ""
-    joint = {State.SUBMITTING: " to ", State.STAGING_IN: " to ", State.WAITING: " to "}.get(task.state, " on ")
+    joint = {State.SUBMITTING: " to ", State.STAGING_IN: " to ", State.WAITING: " to "}.get(state, " on ")
     return joint + place_text(attempt.site, attempt.partition)
 
 

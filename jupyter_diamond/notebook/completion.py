@@ -6,54 +6,63 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
+
+from jupyter_diamond.cell.kernel_names import KERNELS_OWN
 from jupyter_diamond.errors import DiamondError
 
+from .options import submit_parser
 from .session import Session
 
 FRESH_S = 3.0
 """Names are asked for at most this often: completion runs at every key in some front ends."""
+MATCHER = "jupyter_diamond"
 
 
 class Completer:
-    """Answers IPython's completion hooks; says nothing when the server is away."""
+    """Knows what may stand at the cursor; says nothing of tasks and sites when the server is away."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._known: dict[str, tuple[float, list[str]]] = {}
 
-    def line(self, _shell: Any, event: Any) -> list[str]:
-        """After ``%diamond``."""
+    def candidates(self, line: str, *, first_line: bool) -> list[str] | None:
+        """What may follow the line up to the cursor; None when the line is none of ours."""
+        words = line.split()
+        if line.endswith((" ", "\t")):
+            words.append("")
+        if len(words) < 2:
+            return None
+        if words[0] == "%diamond":
+            return self._of_line(words)
+        if words[0] == "%%diamond_submit" and first_line:
+            return self._of_cell(words)
+        return None
+
+    def _of_line(self, words: list[str]) -> list[str]:
         from .magics import parsers
 
-        words = event.text_until_cursor.split()
         grammar = parsers()
-        if len(words) < 2 or (len(words) == 2 and not event.text_until_cursor.endswith(" ")):
+        if len(words) == 2:
             return list(grammar)
         parser = grammar.get(words[1])
-        if parser is None:
+        if parser is None or parser.takes_value(words[-2]):
             return []
-        takes_task = any(action.dest == "T" for action in parser._actions)  # noqa: SLF001 - argparse has no public view
-        if event.symbol.startswith("-") or not takes_task:
-            return parser.options()
-        return self._tasks()
+        return self._tasks() if parser.takes_task and not words[-1].startswith("-") else parser.options()
 
-    def cell(self, _shell: Any, event: Any) -> list[str]:
-        """On the line of ``%%diamond_submit``."""
-        from .options import submit_parser
-
-        text = event.text_until_cursor.split("\n", 1)[0]
-        words = text.split()
-        before = words[-1] if text.endswith((" ", "\t")) else (words[-2] if len(words) > 1 else "")
+    def _of_cell(self, words: list[str]) -> list[str]:
+        before, word = words[-2], words[-1]
         if before == "--site":
-            return self._places(words[-1] if not text.endswith((" ", "\t")) else "")
+            return self._places(word)
         if before == "--lang":
             return ["python", "bash"]
         if before in ("--in", "--out"):
             names = self._session.namespace.names
-            return sorted(name for name in names if not name.startswith("_"))
-        if len(words) < 2 or (len(words) == 2 and not text.endswith((" ", "\t"))):
-            return self._tasks()
-        return submit_parser().options()
+            return sorted(name for name in names if not name.startswith("_") and name not in KERNELS_OWN)
+        parser = submit_parser()
+        if parser.takes_value(before):
+            return []
+        return self._tasks() if len(words) == 2 else parser.options()
 
     def _tasks(self) -> list[str]:
         return self._ask("tasks", lambda: [task.name for task in self._session.client.tasks(limit=100)])
@@ -83,7 +92,15 @@ class Completer:
 
 
 def register(shell: Any, session: Session) -> None:
-    """Hook the completions into this shell."""
+    """Hook the completions into this shell. On our lines nothing else completes: they are no Python."""
     completer = Completer(session)
-    shell.set_hook("complete_command", completer.line, str_key="%diamond")
-    shell.set_hook("complete_command", completer.cell, str_key="%%diamond_submit")
+
+    def complete(context: CompletionContext) -> dict[str, Any]:
+        line = context.text_until_cursor.lstrip()
+        found = completer.candidates(line, first_line=context.cursor_line == 0)
+        fitting = [SimpleCompletion(text) for text in found or () if text.startswith(context.token)]
+        return {"completions": fitting, "suppress": found is not None, "ordered": True}
+
+    known = shell.Completer.custom_matchers
+    others = [each for each in known if getattr(each, "matcher_identifier", "") != MATCHER]
+    known[:] = [*others, context_matcher(identifier=MATCHER)(complete)]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
-from jupyter_diamond.cell.result import load_value, remote_error
+from jupyter_diamond.cell.result import load_value, remote_error, was_stopped
 from jupyter_diamond.errors import DiamondError, NotFound, ResultUnavailable
 from jupyter_diamond.model.attempt_files import RESULT
 from jupyter_diamond.model.decision import Decision
@@ -48,7 +48,7 @@ class Following:
         self._expected = expected
         self._values: dict[str, Any] = {}
         self._fault: DiamondError | None = None
-        self._problems: dict[str, str] = {}
+        self._problems: dict[str, DiamondError] = {}
         self._fetching: tuple[str, ...] = ()
         self._cards: list[Card] = []
         self._waiting: list[Callable[[], None]] = []
@@ -71,7 +71,8 @@ class Following:
                 return
             self.result = view
             self.outage = ""
-            if view.manifest.outcome == "FAILED":
+            stopped = was_stopped(view.manifest)
+            if view.manifest.outcome == "FAILED" and not stopped:
                 self._fault = remote_error(view.manifest)
             inline = {_path(name): content for name, content in view.inline.items()}
             large = [file for file in view.manifest.values if _path(file.file) not in inline]
@@ -80,9 +81,10 @@ class Following:
             if _path(file.file) in inline:
                 self._decode(file, base64.b64decode(inline[_path(file.file)]), view.key)
         for gone in view.manifest.missing:
-            self._problems[gone.name] = f"`{gone.name}` did not come back: {gone.why}"
+            self._problems[gone.name] = ResultUnavailable(f"`{gone.name}` did not come back: {gone.why}")
         self.redraw()
-        self._settle()
+        if not stopped:  # else the scheduler's word is still to come, and says why
+            self._settle()
         if large and self._expected is not None:
             threading.Thread(target=self._fetch, args=(large, view), name="diamond-fetch", daemon=True).start()
 
@@ -135,16 +137,16 @@ class Following:
         with self._lock:
             if name in self._values:
                 return self._values[name]
-            if self._fault is not None:
-                raise self._fault
-            view = self.result
+            view, fault, problem = self.result, self._fault, self._problems.get(name)
+        if view is not None and (problem is None or problem.transient):
+            for file in view.manifest.values:
+                if file.name == name:
+                    return self._fetch_one(file, view)
+        trouble = fault or problem
+        if trouble is not None:
+            raise trouble
         if view is None:
             raise ResultUnavailable(f"{self.task.name} has not returned anything yet.", transient=True)
-        if name in self._problems:
-            raise ResultUnavailable(self._problems[name])
-        for file in view.manifest.values:
-            if file.name == name:
-                return self._fetch_one(file, view)
         raise NotFound(
             f"{self.task.name} returned no `{name}`; it returned {', '.join(self.names()) or 'nothing'}. "
             f"Name it in --out."
@@ -212,6 +214,13 @@ class Following:
                 else:
                     card.refresh(view)
 
+    def repeat(self) -> None:
+        """Show the end once more on every card: called by a cell that waited for it."""
+        with self._lock:
+            cards = list(self._cards)
+        for card in cards:
+            card.repeat()
+
     def _note(self) -> str:
         parts = []
         if self._expected and self._expected.kept:
@@ -220,7 +229,8 @@ class Following:
             parts.append(f"kept your newer {names}; the returned one is {self.task.name}.result({name!r}).")
         if self._fetching:
             parts.append(f"fetching {', '.join(self._fetching)}.")
-        parts += [text if text.endswith(".") else f"{text}." for text in self._problems.values()]
+        said = [problem.message for problem in self._problems.values()]
+        parts += [text if text.endswith(".") else f"{text}." for text in said]
         if isinstance(self._fault, ResultUnavailable) and self.task.state is State.COMPLETED:
             parts.append(self._fault.message)
         if self.result is not None and self.result.manifest.outputs_truncated:
@@ -233,7 +243,7 @@ class Following:
         try:
             value = load_value(file, data, key)
         except DiamondError as fault:
-            self._problems[file.name] = fault.message
+            self._problems[file.name] = fault
             return
         with self._lock:
             self._values[file.name] = value
@@ -246,7 +256,7 @@ class Following:
         with self._lock:
             if file.name in self._values:
                 return self._values[file.name]
-            raise ResultUnavailable(self._problems[file.name])
+            raise self._problems[file.name]
 
     def _fetch(self, files: list[ResultFile], view: ResultView) -> None:
         """Bring the values that were too large to come with the receipt."""
@@ -260,7 +270,7 @@ class Following:
         try:
             self._fetch_one(file, view)
         except DiamondError as fault:
-            self._problems[file.name] = fault.message
+            self._problems[file.name] = fault
 
     def _settle(self) -> None:
         self.settled.set()

@@ -6,9 +6,9 @@ import asyncio
 import time
 from collections.abc import Generator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
-from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.errors import CaptureRefused, DiamondError, ResultTimeout
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 
@@ -67,20 +67,25 @@ class TaskHandle:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended; False when ``timeout`` seconds have passed before that."""
-        return self._following.ended.wait(timeout)
+        over = self._following.ended.wait(timeout)
+        if over:
+            self._following.repeat()
+        return over
 
     def result(self, name: str | None = None, timeout: float | None = None) -> Any:
         """What it returned: one value when it was asked for one, else a dict of all; waits for it.
 
         :raises RemoteError: the cell raised; shows its own lines.
         :raises ResultUnavailable: it ended without a result, or a value could not travel back.
-        :raises TimeoutError: ``timeout`` seconds have passed; the task goes on.
+        :raises ResultTimeout: (a TimeoutError) ``timeout`` seconds have passed; the task goes on.
         """
         if not self._following.settled.wait(timeout):
-            raise TimeoutError(
+            raise ResultTimeout(
                 f"{self.name} has not returned anything after {timeout:g} s; it goes on. Ask again with a longer "
                 f"timeout, or see {self.name}.state."
             )
+        if self._following.ended.is_set():
+            self._following.repeat()
         return self._value(name)
 
     def _value(self, name: str | None) -> Any:
@@ -107,8 +112,9 @@ class TaskHandle:
                 loop.call_soon_threadsafe(settled.set)
 
         self._following.on_change(wake)
-        if not self._following.settled.is_set():
-            await settled.wait()
+        while not self._following.settled.is_set():
+            with suppress(asyncio.TimeoutError):  # the stop button is seen only when the loop turns
+                await asyncio.wait_for(settled.wait(), FOLLOW_S)
         return await asyncio.to_thread(self._value, None)
 
     # -- log, cancel, explain ----------------------------------------------------------------------------------
@@ -183,3 +189,10 @@ class TaskHandle:
 
     def __repr__(self) -> str:
         return plain(self._following.view())
+
+    def __reduce__(self) -> NoReturn:
+        """A handle speaks with this kernel's server, so it cannot travel with a cell; what it returned can."""
+        raise CaptureRefused(
+            f"`{self.name}` is a task's handle, which lives in this kernel. Take what it returned in a cell before: "
+            f"value = {self.name}.result()."
+        )

@@ -11,11 +11,13 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.display import display
 
 from jupyter_diamond.errors import DiamondError, NotFound, RemoteError
+from jupyter_diamond.model.event import Event
 
 from . import api
+from .client import DiamondClient
 from .completion import register
 from .handle import Text
-from .options import OptionParser, split, submit_parser
+from .options import OptionParser, asks_for_help, positive, split, submit_parser
 from .session import Session, start
 from .tables import captured_table, events_table
 
@@ -34,12 +36,16 @@ HELP = """Your clusters as one pool.
 Any of them with ? after a space says more:  %diamond logs ?
 """
 
+_PAGE = 500
+
 
 def _parser(name: str, about: str, *, task: bool | None = None) -> OptionParser:
     """``task`` True: it must be named; False: it may be; None: there is none."""
     parser = OptionParser(prog=f"%diamond {name}", description=about, add_help=False, allow_abbrev=False)
     if task is not None:
-        parser.add_argument("T", nargs=None if task else "?", help="a task's name (the newest of that name) or id")
+        parser.add_argument(
+            "T", nargs=None if task else "?", help="a task's name (the newest in this notebook, else in any) or id"
+        )
     return parser
 
 
@@ -59,10 +65,10 @@ def parsers() -> dict[str, OptionParser]:
     }
     found["sites"].add_argument("--refresh", action="store_true", help="ask the sites now")
     found["tasks"].add_argument("--active", action="store_true", help="only those that have not ended")
-    found["tasks"].add_argument("--limit", type=int, default=100, metavar="N", help="at most N rows (100)")
-    found["logs"].add_argument("--tail", type=int, metavar="N", help="the last N lines")
+    found["tasks"].add_argument("--limit", type=positive, default=100, metavar="N", help="at most N rows (100)")
+    found["logs"].add_argument("--tail", type=positive, metavar="N", help="the last N lines")
     found["logs"].add_argument("--follow", action="store_true", help="print it live until the task ends")
-    found["events"].add_argument("--limit", type=int, default=200, metavar="N", help="the newest N (200)")
+    found["events"].add_argument("--limit", type=positive, default=200, metavar="N", help="the newest N (200)")
     return found
 
 
@@ -98,7 +104,7 @@ class DiamondMagics(Magics):
         """Replaced by the options' help when the extension is loaded."""
         from .submit import DryRun, describe, submit
 
-        if line.strip() in ("?", "-h", "--help"):
+        if asks_for_help(line.split()):
             _show(Text(submit_parser().format_help()))
             return
         done = self._said(lambda: submit(self._session, line, cell))
@@ -114,14 +120,14 @@ class DiamondMagics(Magics):
         if parser is None:
             raise NotFound(_no_command(command, list(self._parsers)))
         words = split(rest, parser.prog)
-        if words and words[-1] in ("?", "-h", "--help"):
+        if asks_for_help(words):
             return Text(parser.format_help())
         return self._commands[command](parser.parse_args(words))
 
     def _events(self, said: Any) -> Any:
         client = self._session.client
         if said.T is not None:
-            return events_table(client.task_events(said.T, limit=said.limit).events)
+            return events_table(_newest_events(client, self._session.find(said.T).id)[-said.limit :])
         newest = client.events(-1).cursor
         return events_table(client.events(max(0, newest - said.limit), limit=said.limit).events)
 
@@ -135,6 +141,16 @@ class DiamondMagics(Magics):
             raise UsageError(fault.message) from None
         except KeyboardInterrupt:
             raise UsageError("Interrupted. The task itself goes on.") from None
+
+
+def _newest_events(client: DiamondClient, task_id: str) -> list[Event]:
+    """All events of one task: there are a few dozen at most, in pages."""
+    found: list[Event] = []
+    while True:
+        page = client.task_events(task_id, found[-1].seq if found else 0, limit=_PAGE).events
+        found += page
+        if len(page) < _PAGE:
+            return found
 
 
 def _show(answer: Any) -> None:

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import difflib
+import keyword
 import re
 import shlex
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.task import Language
+from jupyter_diamond.parsing.memory import parse_friendly
 from jupyter_diamond.parsing.spans import parse_span
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _LANGUAGES: tuple[Language, ...] = ("python", "bash")
+_ARCHITECTURES = ("x86_64", "aarch64")
 
 
 class OptionParser(argparse.ArgumentParser):
     """An argument parser that refuses with one sentence and never leaves the kernel."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse's, but an option that does not exist is told before anything that is missing."""
+        for word in args or ():
+            if re.match(r"--?[A-Za-z]", word) and word.partition("=")[0] not in self.options():
+                raise InvalidRequest(self._unknown(word))
+        return super().parse_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse with its own words."""
@@ -35,10 +46,23 @@ class OptionParser(argparse.ArgumentParser):
         """Every long option."""
         return sorted(text for action in self._actions for text in action.option_strings if text.startswith("--"))
 
+    @property
+    def takes_task(self) -> bool:
+        """Whether a task is named without an option."""
+        return any(action.dest == "T" for action in self._actions)
+
+    def takes_value(self, word: str) -> bool:
+        """Whether the word is an option that a value follows."""
+        return any(word in action.option_strings and action.nargs is None for action in self._actions)
+
     def _sentence(self, message: str) -> str:
-        unknown = re.match(r"unrecognized arguments: (.*)", message)
-        if unknown:
-            return self._unknown(unknown.group(1).split()[0])
+        surplus = re.match(r"unrecognized arguments: (.*)", message)
+        if surplus:
+            word = surplus.group(1).split()[0]
+            return f"{self.prog}: {word!r} is one word too many; lists are written with commas: --in x,y."
+        flag = re.match(r"argument ([^:]+): ignored explicit argument (.*)", message)
+        if flag:
+            return f"{self.prog}: {flag.group(1)} takes no value; leave {flag.group(2)} away."
         wanted = re.match(r"argument ([^:]+): expected one argument", message)
         if wanted:
             return f"{self.prog}: {wanted.group(1)} needs a value, e.g. {_EXAMPLES.get(wanted.group(1), '…')}."
@@ -48,13 +72,14 @@ class OptionParser(argparse.ArgumentParser):
             return f"{self.prog}: {choice.group(1)} cannot be {choice.group(2)!r}; choose one of {choices}."
         missing = re.match(r"the following arguments are required: (.*)", message)
         if missing:
-            return f"{self.prog} needs {missing.group(1)}, e.g. {self.prog} {_EXAMPLES.get(missing.group(1), 'fit')}."
-        return f"{self.prog}: {message}."
+            return f"{self.prog} needs a task's name, e.g. {self.prog} fit."
+        return f"{self.prog}: {message.removeprefix('argument ')}"
 
     def _unknown(self, word: str) -> str:
         option = word.partition("=")[0]
-        if not option.startswith("-"):
-            return f"{self.prog}: {word!r} is one word too many; lists are written with commas: --in x,y."
+        meant = _AS_ELSEWHERE.get(option)
+        if meant and meant.partition(" ")[0] in self.options():
+            return f"{self.prog} has no option {option}; write {meant}."
         known = [text.removeprefix("--") for text in self.options()]
         close = difflib.get_close_matches(option.lstrip("-"), known, n=1, cutoff=0.5)
         hint = f"did you mean --{close[0]}?" if close else f"it takes {', '.join(self.options())}."
@@ -65,14 +90,24 @@ _EXAMPLES = {
     "--cpus": "--cpus 4 or --cpus 2-4",
     "--memory": "--memory 2G or --memory 2G-8G",
     "--gpus": "--gpus 1",
+    "--gpu-model": "--gpu-model 'a100|h100'",
+    "--gpu-memory": "--gpu-memory 40G",
+    "--arch": "--arch x86_64",
     "--time": "--time 10m or --time 1h-4h",
     "--nodes": "--nodes 1",
     "--site": "--site delta or --site delta:gpuA100x4",
     "--in": "--in x,y",
     "--out": "--out model,scores",
     "--lang": "--lang bash",
-    "NAME": "fit",
 }
+_AS_ELSEWHERE = {
+    "--partition": "--site SITE:PARTITION", "-p": "--site SITE:PARTITION", "--queue": "--site SITE:PARTITION",
+    "-c": "--cpus", "--cpus-per-task": "--cpus", "--cores": "--cpus", "-n": "--cpus", "--ntasks": "--cpus",
+    "-N": "--nodes", "-t": "--time", "--walltime": "--time", "--mem-per-cpu": "--memory",
+    "-G": "--gpus", "--gres": "--gpus", "--gpus-per-node": "--gpus", "-A": "--account", "-q": "--qos",
+    "-i": "--in", "-o": "--out",
+}  # fmt: skip
+"""What schedulers and other magics call our options."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +124,30 @@ class SubmitOptions:
     dry_run: bool = False
 
 
+def add_needs(parser: argparse.ArgumentParser) -> None:
+    """What a job needs, and where it may go: the same words wherever they are written."""
+    add = parser.add_argument
+    add("--cpus", metavar="N[-M]", default="1", help="CPUs per node: 4, or a range 2-4 of least viable to most useful")
+    add("--memory", metavar="SIZE[-SIZE]", help="memory per node with its unit: 2G, 2G-8G; default: the site's")
+    add("--gpus", metavar="N[-M]", default="0", help="GPUs per node")
+    add("--gpu-model", metavar="KIND[|KIND]", help="kinds of GPU that will do, in quotes: 'a100|h100'")
+    add("--gpu-memory", metavar="SIZE", help="the least memory of one GPU: 40G")
+    add("--arch", choices=_ARCHITECTURES, help="the processors that it is built for")
+    add("--time", metavar="TIME[-TIME]", default="30m", help="time limit with its unit: 10m, 1h-4h; default 30m")
+    add("--nodes", metavar="N[-M]", default="1", help="nodes")
+    add("--site", metavar="SITE[:PARTITION]", help="there and nowhere else")
+
+
+def idle_parser() -> OptionParser:
+    """The grammar of ``%diamond idle``."""
+    parser = OptionParser(
+        prog="%diamond idle", add_help=False, allow_abbrev=False,
+        description="Where such a job could start now; what is not known stands apart.",
+    )  # fmt: skip
+    add_needs(parser)
+    return parser
+
+
 def submit_parser() -> OptionParser:
     """The grammar of ``%%diamond_submit``."""
     parser = OptionParser(
@@ -96,12 +155,7 @@ def submit_parser() -> OptionParser:
     )
     add = parser.add_argument
     add("NAME", help="the task's name; a handle of that name is put into the notebook")
-    add("--cpus", metavar="N[-M]", default="1", help="CPUs per node: 4, or a range 2-4 of least viable to most useful")
-    add("--memory", metavar="SIZE[-SIZE]", help="memory per node with its unit: 2G, 2G-8G; default: the site's")
-    add("--gpus", metavar="N[-M]", default="0", help="GPUs per node")
-    add("--time", metavar="TIME[-TIME]", default="30m", help="time limit with its unit: 10m, 1h-4h; default 30m")
-    add("--nodes", metavar="N[-M]", default="1", help="nodes")
-    add("--site", metavar="SITE[:PARTITION]", help="send it there and nowhere else")
+    add_needs(parser)
     add("--account", help="the allocation that pays")
     add("--qos", help="the quality of service to ask for")
     add("--in", metavar="NAMES", dest="inputs", action="append", default=[], help="variables that must travel: x,y")
@@ -120,6 +174,18 @@ def submit_parser() -> OptionParser:
     return parser
 
 
+def positive(text: str) -> int:
+    """How many lines or rows: for ``type=`` of an option."""
+    if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of lines; write a whole number, 1 or more.")
+    return int(text)
+
+
+def asks_for_help(words: list[str]) -> bool:
+    """``?`` at the end, ``-h`` or ``--help`` anywhere."""
+    return words[-1:] == ["?"] or not {"-h", "--help"}.isdisjoint(words)
+
+
 def parse_submit(line: str) -> SubmitOptions:
     """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence."""
     said = submit_parser().parse_args(split(line, "%%diamond_submit"))
@@ -128,26 +194,19 @@ def parse_submit(line: str) -> SubmitOptions:
             f"{said.NAME!r} cannot be a task's name: it becomes a variable, so write letters, digits and _ only, "
             "e.g. %%diamond_submit fit."
         )
-    site, _, partition = (said.site or "").partition(":")
-    if said.site is not None and (not site or (":" in said.site and not partition)):
-        raise InvalidRequest(f"--site {said.site!r} is not SITE or SITE:PARTITION, e.g. --site delta:gpuA100x4.")
+    if keyword.iskeyword(said.NAME) or hasattr(builtins, said.NAME):
+        raise InvalidRequest(
+            f"`{said.NAME}` is a word of Python's own, which the task's handle would hide. Give the task another name."
+        )
+    for option, value in (("--account", said.account), ("--qos", said.qos)):
+        if value is not None and not re.fullmatch(r"[^\s,;|<>&$`'\"\\]+", value):
+            raise InvalidRequest(f"{option} {value!r} is no name that a scheduler knows; write it as the site does.")
     outputs = names(said.outputs, "--out")
     if said.NAME in outputs:
         raise InvalidRequest(f"--out {said.NAME} would overwrite the task's own handle; give the task another name.")
-    fields: dict[str, Span | str | None] = {
-        "nodes": parse_span(said.nodes, "count", what="--nodes"),
-        "cpus": parse_span(said.cpus, "count", what="--cpus"),
-        "gpus": parse_span(said.gpus, "count", what="--gpus"),
-        "memory_bytes": parse_span(said.memory, "memory", what="--memory") if said.memory else None,
-        "walltime_s": parse_span(said.time, "duration", what="--time"),
-        "site": site or None,
-        "partition": partition or None,
-        "account": said.account,
-        "qos": said.qos,
-    }
     return SubmitOptions(
         name=said.NAME,
-        envelope=_envelope(fields),
+        envelope=envelope_of(said, account=said.account, qos=said.qos),
         inputs=names(said.inputs, "--in"),
         outputs=outputs,
         language=said.lang,
@@ -155,6 +214,27 @@ def parse_submit(line: str) -> SubmitOptions:
         wait=said.wait,
         dry_run=said.dry_run,
     )
+
+
+def envelope_of(said: argparse.Namespace, *, account: str | None = None, qos: str | None = None) -> Envelope:
+    """The envelope that the options of ``add_needs`` describe. Raises InvalidRequest with one sentence."""
+    site, _, partition = (said.site or "").partition(":")
+    if said.site is not None and (not site or (":" in said.site and not partition)):
+        raise InvalidRequest(f"--site {said.site!r} is not SITE or SITE:PARTITION, e.g. --site delta:gpuA100x4.")
+    return _envelope({
+        "nodes": parse_span(said.nodes, "count", what="--nodes"),
+        "cpus": parse_span(said.cpus, "count", what="--cpus"),
+        "gpus": parse_span(said.gpus, "count", what="--gpus"),
+        "memory_bytes": parse_span(said.memory, "memory", what="--memory") if said.memory else None,
+        "gpu_model": said.gpu_model,
+        "gpu_memory_bytes": parse_friendly(said.gpu_memory) if said.gpu_memory else None,
+        "arch": said.arch,
+        "walltime_s": parse_span(said.time, "duration", what="--time"),
+        "site": site or None,
+        "partition": partition or None,
+        "account": account,
+        "qos": qos,
+    })  # fmt: skip
 
 
 def split(line: str, prog: str) -> list[str]:
@@ -190,14 +270,25 @@ def names(said: list[str], option: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-_OPTION = {"cpus": "--cpus", "nodes": "--nodes", "walltime_s": "--time", "memory_bytes": "--memory"}
+_OPTION = {
+    "gpu_memory_bytes": "--gpu-memory",
+    "gpu_model": "--gpu-model",
+    "cpus": "--cpus",
+    "nodes": "--nodes",
+    "walltime_s": "--time",
+    "memory_bytes": "--memory",
+}
 
 
-def _envelope(fields: dict[str, Span | str | None]) -> Envelope:
+def _envelope(fields: dict[str, Span | str | int | None]) -> Envelope:
     try:
         return Envelope.model_validate(fields)
     except ValidationError as fault:
-        text = str(fault.errors()[0]["msg"]).removeprefix("Value error, ")
+        first = fault.errors()[0]
+        if first["loc"] == ("gpu_model",):
+            example = _EXAMPLES["--gpu-model"]
+            raise InvalidRequest(f"{first['input']!r} names no kind of GPU; write {example}.") from fault
+        text = str(first["msg"]).removeprefix("Value error, ")
         for field, option in _OPTION.items():
             text = text.replace(field, option)
         raise InvalidRequest(f"{text[:1].upper()}{text[1:]}.") from fault

@@ -14,6 +14,8 @@ from .card_text import printable
 SLOTS = 8
 """Places below a card. More outputs than that share the last one."""
 
+LONGEST_TEXT = 200_000
+"""Characters of one text that a page is given: a browser stands still over megabytes. The log has all of it."""
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _ERROR_STYLE = "margin: 0; padding: 4px 8px; background: var(--jp-rendermime-error-background, #fdd)"
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
@@ -48,13 +50,13 @@ def _merged(outputs: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
 def _bundle(output: dict[str, Any]) -> Bundle:
     kind = output.get("output_type")
     if kind == "stream":
-        text = _last_states(_text(output.get("text")))
+        text = _shown(_last_states(_text(output.get("text"))))
         return Bundle({"text/plain": text} if text.strip() else {}, {})
     if kind == "error":
         traceback = [_text(line) for line in output.get("traceback") or ()]
         if not traceback:
             traceback = [f"{output.get('ename', '')}: {output.get('evalue', '')}"]
-        text = printable("\n".join(traceback))
+        text = _shown(printable("\n".join(traceback)))
         return Bundle({"text/html": f'<pre style="{_ERROR_STYLE}">{escape(text)}</pre>', "text/plain": text}, {})
     data = {mime: value for mime, value in dict(output.get("data") or {}).items() if mime != _WIDGET}
     return Bundle(data, dict(output.get("metadata") or {}))
@@ -63,6 +65,17 @@ def _bundle(output: dict[str, Any]) -> Bundle:
 def _text(value: Any) -> str:
     """One text: a notebook file may hold it as a list of lines."""
     return "".join(str(part) for part in value) if isinstance(value, list) else str(value or "")
+
+
+def _shown(text: str) -> str:
+    """A long text's beginning and end, cut at lines, with what lies between told."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    head, tail = text[: LONGEST_TEXT // 2], text[-LONGEST_TEXT // 2 :]
+    head = head[: head.rfind("\n") + 1] or head
+    tail = tail[tail.find("\n") + 1 :]
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head}… {left_out:,} characters are left out here; the task's log has them …\n{tail}"
 
 
 def _last_states(text: str) -> str:

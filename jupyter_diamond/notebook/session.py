@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -17,6 +18,8 @@ from .following import Following
 from .publisher import Publisher
 from .watcher import LogFollower, Watcher
 
+NOTEBOOK = "JPY_SESSION_NAME"
+"""The variable in which the server tells a kernel its notebook's path."""
 INTERPRETER_S = 600.0
 """How long a site's answer about its interpreter is good for."""
 
@@ -48,6 +51,11 @@ class Session:
             known = (time.monotonic(), self.client.interpreter(site, key[1], sys.executable))
             self._interpreters[key] = known
         return known[1]
+
+    def find(self, ref: str) -> Task:
+        """A task by id or name; a name means this notebook's newest before any other notebook's. Raises NotFound."""
+        own = self.client.tasks(name=ref, notebook=os.environ[NOTEBOOK], limit=1) if os.environ.get(NOTEBOOK) else ()
+        return self.client.task(own[0].id if own else ref)
 
     def follow(
         self, task: Task, *, expected: ExpectedNames | None = None, decision: Decision | None = None

@@ -20,9 +20,7 @@ from jupyter_diamond.model.views import Interpreter
 
 from .handle import TaskHandle
 from .options import SubmitOptions, parse_submit
-from .session import Session
-
-NOTEBOOK = "JPY_SESSION_NAME"
+from .session import NOTEBOOK, Session
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,10 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
     handle = TaskHandle(session, submitted.task)
     session.namespace.names[options.name] = handle
     if submitted.attached:
+        same = submitted.task.envelope == options.envelope and submitted.task.outputs == options.outputs
+        kept = "" if same else " It keeps the options that it was sent with."
         print(  # noqa: T201 - said above the card, once
-            f"{options.name} is already {_state(handle)} and is attached to this cell; nothing was sent. "
+            f"{options.name} is already {_state(handle)} and is attached to this cell; nothing was sent.{kept} "
             f"To run it again: %%diamond_submit {options.name} --again …"
         )
     handle.show()

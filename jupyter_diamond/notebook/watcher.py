@@ -200,8 +200,8 @@ class Watcher:
 def _no_result(task: Task) -> str:
     if task.state is State.COMPLETED:
         return f"{task.name} ended well, but its receipt is not there. Look at its log: {task.name}.logs()."
-    said = task.cause or f"{task.name} ended as {task.state.value} before it returned anything."
-    return f"{said} {task.next}".strip()
+    said = task.cause or f"It ended as {task.state.value}."
+    return f"{task.name} returned nothing. {said} {task.next}".strip()
 
 
 class LogFollower:

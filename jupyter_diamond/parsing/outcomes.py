@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import Value
-from jupyter_diamond.model.jobs import JobRow
+from jupyter_diamond.model.jobs import YOU, JobRow
 from jupyter_diamond.model.manifest import EndFile
 from jupyter_diamond.model.states import State
 
 from . import durations, memory
-from .slurm_jobs import YOU
 
 NEAR_LIMIT_S = 30
 """A SIGTERM this close to the time limit was sent because of it."""
@@ -26,6 +25,9 @@ _SIGNALS = {
     1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
     10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ",
 }  # fmt: skip
+
+READ_TRACEBACK = "Read its traceback."
+READ_LOG = "Look at the job's log."
 
 _OUR_EXITS = {
     files.EXIT_NO_MODULES: (
@@ -101,9 +103,9 @@ _Told = tuple[State, str, str]
 def _completed(row: JobRow, end: EndFile | None) -> _Told:
     if row.step_trouble:
         state = State.OUT_OF_MEMORY if "OUT_OF_ME" in row.step_trouble else State.FAILED
-        return state, f"The scheduler calls the job completed, but {row.step_trouble}.", "Look at the job's log."
+        return state, f"The scheduler calls the job completed, but {row.step_trouble}.", READ_LOG
     if row.exit_code or row.signal:
-        return State.FAILED, f"The scheduler calls the job completed, but {_exit_words(row)}.", "Look at the job's log."
+        return State.FAILED, f"The scheduler calls the job completed, but {_exit_words(row)}.", READ_LOG
     if end is None:
         return (
             State.FAILED,
@@ -120,8 +122,8 @@ def _by_end_file(end: EndFile) -> _Told:
     why = f"{end.why[0].upper()}{end.why[1:]}".rstrip(".") + "." if end.why else ""
     if end.by == "shell":
         silent = f"The process that ran the cell ended without a result (exit {end.exit_code})."
-        return State.FAILED, why or known_cause or silent, advice or "Look at the job's log."
-    return State.FAILED, why or known_cause or "The cell raised an error.", advice or "Read its traceback."
+        return State.FAILED, why or known_cause or silent, advice or READ_LOG
+    return State.FAILED, why or known_cause or "The cell raised an error.", advice or READ_TRACEBACK
 
 
 def _failed(row: JobRow, end: EndFile | None, memory_bytes: int | None) -> _Told:
@@ -133,13 +135,13 @@ def _failed(row: JobRow, end: EndFile | None, memory_bytes: int | None) -> _Told
         advice = "Check that the site's workdir exists on the compute nodes, is yours, and has room."
     elif row.signal == _SIGKILL and memory_bytes and (row.max_rss_bytes or 0) >= memory_bytes * MEMORY_MARGIN:
         cause = f"The job was killed while it used {_of_memory(row, memory_bytes)}: most likely for want of memory."
-        advice = "Ask for more with --mem."
+        advice = "Ask for more with --memory."
     elif end is not None and end.outcome == "FAILED":
         return _by_end_file(end)
     elif row.exit_code in _OUR_EXITS and not row.signal and end is None:
         cause, advice = _OUR_EXITS[row.exit_code]
     else:
-        cause, advice = f"The job failed: {_exit_words(row)}.", "Look at the job's log."
+        cause, advice = f"The job failed: {_exit_words(row)}.", READ_LOG
     return State.FAILED, cause, advice
 
 
@@ -167,13 +169,13 @@ def _by_word(row: JobRow, memory_bytes: int | None) -> _Told:
         State.TIMEOUT: (f"The job was stopped at its time limit{limit}.", "Ask for more time with --time."),
         State.OUT_OF_MEMORY: (
             f"The job ran out of memory{_used(memory_bytes)}.",
-            "Ask for more with --mem, or work on smaller pieces.",
+            "Ask for more with --memory, or work on smaller pieces.",
         ),
         State.NODE_FAIL: (f"The node{where} failed under the job; your code is not to blame.", "Run the cell again."),
         State.PREEMPTED: ("The job was stopped to make room for a more important one.", "Run the cell again."),
         State.DEADLINE: ("The job could not finish before its deadline.", "Run the cell again."),
     }
-    cause, advice = told.get(row.state, (f"The scheduler says {row.raw_state}.", "Look at the job's log."))
+    cause, advice = told.get(row.state, (f"The scheduler says {row.raw_state}.", READ_LOG))
     return row.state, cause, advice
 
 

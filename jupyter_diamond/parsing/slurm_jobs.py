@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.jobs import JobRow, NativeJob
+from jupyter_diamond.model.jobs import YOU, JobRow, NativeJob
 from jupyter_diamond.model.snapshot import Limit
 from jupyter_diamond.model.states import State
 
@@ -23,9 +23,6 @@ ACCOUNTING_FIELDS = (
     "NodeList", "Reason", "JobName",
 )  # fmt: skip
 """All of them exist from 22.05 to 26.05: one unknown field makes the whole of ``sacct`` fail."""
-
-YOU = "you"
-"""Who cancelled a job, when it was the user who asks. Accounting names all others by number."""
 
 _LARGEST_SIGNAL = 64
 _NO_NODES = frozenset({"", "(null)", "none assigned", "n/a", "none"})

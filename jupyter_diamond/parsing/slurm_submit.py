@@ -172,6 +172,10 @@ _FOR_GOOD = (
         re.compile(r"[Pp]ermission denied|not permitted to use|User's group"),
         "You are not allowed to use this partition or account; choose another one",
     ),
+    (
+        re.compile(r"Unable to process configuration file|[Cc]ould not establish a configuration source"),
+        "sbatch cannot read Slurm's configuration; set SLURM_CONF under env in the site catalogue",
+    ),
 )
 
 _QUEUED = re.compile(r"diamond: queued=([0-9]+)")

@@ -40,6 +40,8 @@ def _ends(word: str, kind: Kind) -> tuple[str, str]:
     if not dash or not low.strip():
         return word, word
     low, high = low.strip(), high.strip()
+    if not high:
+        raise InvalidRequest(f"the range {word!r} has no end. Write it as {low} or as LEAST-MOST.")
     unit = re.fullmatch(r"[0-9.]+([A-Za-z]+)", high)
     if kind == "memory" and unit and re.fullmatch(r"[0-9.]+", low):
         low += unit.group(1)

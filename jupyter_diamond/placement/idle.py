@@ -7,6 +7,7 @@ from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.looks import Idle, IdlePlace, OtherPlace
 from jupyter_diamond.model.snapshot import FreeNode, Record, Snapshot
 
+from .limits import walltime_cap
 from .sentences import blockers
 
 
@@ -49,18 +50,21 @@ def _kind(candidate: Candidate) -> tuple[str, str]:
 
 def _place(envelope: Envelope, candidate: Candidate, size: Size, record: Record) -> IdlePlace:
     models = sorted({shape.gpu_model for shape in record.shapes if shape.gpu_model and shape.gpus})
+    memory = sorted({shape.gpu_memory_bytes for shape in record.shapes if shape.gpu_memory_bytes and shape.gpus})
     return IdlePlace(
         site=candidate.site, partition=candidate.partition, account=candidate.account, size=size,
-        jobs_now=_jobs_now(envelope, record), gpus_free=record.gpus_free, cpus_free=record.cpus_free,
+        jobs_now=_jobs_now(envelope, size, record), gpus_free=record.gpus_free, cpus_free=record.cpus_free,
         memory_free_bytes=record.memory_free_bytes, nodes_usable=record.nodes_usable,
-        gpu_model=", ".join(models) or None, pending=record.pending, walltime_cap_s=record.walltime_cap_s,
-        read_at=record.read_at, simulated=candidate.simulated,
+        gpu_model=", ".join(models) or None, gpu_memory_bytes=memory[0] if len(memory) == 1 else None,
+        pending=record.pending, walltime_cap_s=walltime_cap(record, size.nodes), read_at=record.read_at,
+        simulated=candidate.simulated,
     )  # fmt: skip
 
 
-def _jobs_now(envelope: Envelope, record: Record) -> int:
+def _jobs_now(envelope: Envelope, size: Size, record: Record) -> int:
     """How many jobs of the least size fit; a job of several nodes takes a share of each of them."""
-    shares = [1 if record.whole_node and n else n for n in (_shares(envelope, node) for node in record.free_nodes)]
+    free = [node for node in record.free_nodes if size.gpu_type in (None, node.gpu_model)]
+    shares = [1 if record.whole_node and n else n for n in (_shares(envelope, node) for node in free)]
     nodes = envelope.nodes.min
     if nodes == 1:
         return sum(shares)
@@ -79,7 +83,7 @@ def _shares(envelope: Envelope, node: FreeNode) -> int:
     """How many times the least that one node must give fits into what is free of it."""
     fits = node.cpus // envelope.cpus.min
     if envelope.gpus.min:
-        fits = min(fits, node.gpus // envelope.gpus.min)
+        fits = min(fits, (node.gpus or 0) // envelope.gpus.min)
     if envelope.memory_bytes is not None and node.memory_bytes is not None:
         fits = min(fits, node.memory_bytes // envelope.memory_bytes.min)
     return fits

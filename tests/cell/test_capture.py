@@ -148,7 +148,10 @@ def test_inputs_are_checked_and_added(notebook):
 def test_outputs_must_be_assigned_or_be_a_value_that_the_cell_was_given(notebook):
     notebook.run("model = {'w': 0}\nimport math")
     assert notebook.capture("scores = 1", outputs=["score"]).refusals == (
-        "--out names `score`, but the cell never assigns it (did you mean `scores`?).",
+        (
+            "--out names `score`, but the cell never assigns it (did you mean `scores`?). "
+            "Assign it in the cell, or leave it out of --out."
+        ),
     )
     for cell, name in [
         ("if model: scores = 1", "scores"), ("model['w'] = 1", "model"), ("def f(): pass", "f"),

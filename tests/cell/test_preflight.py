@@ -27,7 +27,7 @@ def test_all_reasons_stand_in_one_message_each_once(notebook):
         "The cell cannot travel to a site, for 3 reasons:",
         "- `lock` is a lock; make it in the cell instead (_thread.lock).",
         "- `missing_name` is used by the cell but not defined in this notebook.",
-        "- --out names `result`, but the cell never assigns it.",
+        "- --out names `result`, but the cell never assigns it. Assign it in the cell, or leave it out of --out.",
     ]
 
 

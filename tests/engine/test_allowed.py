@@ -107,7 +107,9 @@ def test_a_refused_program_is_told_all_that_may_be_run():
     assert NAMES in refused.value.message
 
 
-@pytest.mark.parametrize("word", ["a b", "'", '"', "#x", "~", "~/a", "~user", "=x", "[ab]", "a,b", "%i", "ü", "-n", "^"])
+@pytest.mark.parametrize(
+    "word", ["a b", "'", '"', "#x", "~", "~/a", "~user", "=x", "[ab]", "a,b", "%i", "ü", "-n", "^"]
+)
 def test_a_word_arrives_as_it_is(word, tmp_path):
     """What no check sees must still be no more than a word: printed here by printf in the place of ls."""
     text = script(("printf", "%s\\n", word, "next"))

@@ -52,7 +52,7 @@ async def test_an_exception_is_a_failure_with_its_own_words(bench):
     service = await bench.start()
     done = await ended(service, await bench.submit(service, "1 / 0"))
     assert done.state is State.FAILED
-    assert done.cause == "ZeroDivisionError: division by zero"
+    assert done.cause == "ZeroDivisionError: division by zero."
     view = await service.result(done.id)
     assert view.manifest.error.ename == "ZeroDivisionError"
 

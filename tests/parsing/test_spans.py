@@ -44,7 +44,7 @@ def test_ranges(text, kind, span):
         ("10-60", "duration", "--cpus: 10 what? Give the time a unit: 10m, 10h or 10s (or 1d, 2h30m, 1:00:00)."),
         ("1h-10m", "duration", "--cpus: the range '1h-10m' runs backwards; write it as 10m-1h."),
         ("", "count", "--cpus: '' is not a count. Write a whole number such as 4, or a range such as 2-4."),
-        ("2-", "count", "--cpus: '' is not a count. Write a whole number such as 4, or a range such as 2-4."),
+        ("2-", "count", "--cpus: the range '2-' has no end. Write it as 2 or as LEAST-MOST."),
         ("-2G", "memory", "--cpus: Memory cannot be negative, got '-2G'. Write for example 512M, 2G, 40G or 1.5T."),
     ],
 )

@@ -489,9 +489,15 @@ def test_warnings_tell_what_the_user_should_know():
 
 
 def test_simulated_sites_say_so():
-    decision = ask(E, reading("toy", record(free=[free(4)])), sites=(site("toy", simulated=True),))
+    toy, live = reading("toy", record(free=[free(4)])), reading("delta", record(pending=99))
+    sites = (site("toy", simulated=True), site("delta"))
+    mixed = ask(E, toy, live, sites=sites)
+    assert chosen(mixed) == ("delta", "cpu")
+    assert "toy refused: it is simulated" in mixed.sentence
+    decision = ask(Envelope(site="toy"), toy, live, sites=sites)
     assert decision.choice.simulated
-    assert decision.sentence.startswith("toy : cpu (simulated), starts now")
+    assert "toy : cpu (simulated): nothing can be submitted to a simulated site." in decision.warnings
+    assert decision.sentence.startswith("toy : cpu (simulated), as you pinned it, starts now")
 
 
 def test_many_refusals_are_counted():

@@ -19,7 +19,7 @@ import pytest_asyncio
 
 from jupyter_diamond.errors import SchedulerError, SubmitOutputUnreadable, SubmitRefused
 from jupyter_diamond.model.envelope import Size
-from jupyter_diamond.model.jobs import JobRequest, JobRow, NativeJob
+from jupyter_diamond.model.jobs import YOU, JobRequest, JobRow, NativeJob
 from jupyter_diamond.model.site import ModuleStart
 from jupyter_diamond.model.states import ReasonClass, State
 from jupyter_diamond.schedulers.process import machine
@@ -278,7 +278,7 @@ async def test_cancelling_a_waiting_job_and_a_running_one(site):
     for job in (waiting, running):
         row = await site.ended(job)
         assert row.state is State.CANCELLED
-        assert row.cancelled_by == psutil.Process().username()
+        assert row.cancelled_by == YOU
     assert (await site.known(waiting)).started_at is None
     assert not alive(int((folder / "child").read_text()))
     assert await site.cancel(running) == ()

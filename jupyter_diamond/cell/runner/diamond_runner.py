@@ -809,9 +809,19 @@ class Returns:
         self.key = key
         self.python = tuple(spec["python"])
         self.parquet = bool(spec.get("kernel_reads_parquet"))
-        self.known = {item["name"] for item in spec["prelude"] if item["kind"] == "statement"}
+        self.prelude = [item["name"] for item in spec["prelude"]]
+        self.known = {}
         self.values = []
         self.missing = []
+
+    def note_kernels_own(self, namespace):
+        """What the kernel has too, before the cell can give a name another meaning."""
+        self.known = {name: namespace[name] for name in self.prelude if name in namespace}
+
+    def kernel_has(self, obj):
+        """Whether the kernel finds this function or class of ``__main__`` by its name."""
+        top = obj.__qualname__.partition(".")[0]
+        return top in self.known and self.known[top] is getattr(sys.modules["__main__"], top, None)
 
     def save(self, names, namespace):
         os.makedirs(os.path.join(self.folder, "result"), 0o700, exist_ok=True)
@@ -880,16 +890,20 @@ class Returns:
         if self.parquet and is_plain_table(value):
             yield "parquet", "", lambda file: value.to_parquet(file, engine="pyarrow")
             return
-        yield "pickle", "", lambda file: by_reference(file, self.known).dump(value)
+        yield "pickle", "", lambda file: by_reference(file, self.kernel_has).dump(value)
         if self.python[:2] == sys.version_info[:2]:
             try:
                 import cloudpickle
             except ImportError:
                 return
-            yield "pickle", "%d.%d" % self.python[:2], lambda file: by_value(cloudpickle, file).dump(value)
+            yield (
+                "pickle",
+                "%d.%d" % self.python[:2],
+                lambda file: by_value(cloudpickle, file, self.kernel_has).dump(value),
+            )
 
 
-def by_reference(file, known):
+def by_reference(file, kernel_has):
     """A pickler that refuses names of ``__main__`` that only this job has: the kernel never saw the cell's classes."""
     import pickle
 
@@ -897,7 +911,7 @@ def by_reference(file, known):
         def reducer_override(self, obj):  # called since Python 3.8
             if isinstance(obj, (types.FunctionType, type)):
                 module, name = getattr(obj, "__module__", None), obj.__qualname__
-                if module == "__main__" and name.partition(".")[0] not in known:
+                if module == "__main__" and not kernel_has(obj):
                     raise NoName("%s is defined in this cell only; define it in a cell that runs in your kernel" % name)
                 if "<" in name:
                     raise NoName("%s has no name that your kernel could look up; return data instead" % name)
@@ -906,11 +920,18 @@ def by_reference(file, known):
     return ByReference(file, 4)
 
 
-def by_value(cloudpickle, file):
+def by_value(cloudpickle, file, kernel_has):
     class ByValue(cloudpickle.CloudPickler):
         def reducer_override(self, obj):
             if isinstance(obj, io.IOBase) and not isinstance(obj, (io.BytesIO, io.StringIO)):
                 raise CannotReturn("it holds an open file (%s)" % getattr(obj, "name", "?"))
+            if (
+                isinstance(obj, type)
+                and obj.__module__ == "__main__"
+                and "<" not in obj.__qualname__
+                and kernel_has(obj)
+            ):
+                return obj.__qualname__  # the kernel's own class, not a copy of it
             return cloudpickle.CloudPickler.reducer_override(self, obj)
 
     return ByValue(file, 4)
@@ -1268,6 +1289,7 @@ def run_cell(attempt, spec, bundle, cwd):
         else:
             check_site(spec)
             replay(notebook, spec, bundle)
+            returns.note_kernels_own(notebook.main.__dict__)
             notebook.run(spec["cell"], spec["cell_filename"], show=True)
             notebook.leave()
     except SystemExit as leaving:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.jobs import JobRow, NativeJob
+from jupyter_diamond.model.jobs import YOU, JobRow, NativeJob
 from jupyter_diamond.model.states import ReasonClass, State
 
 from .agent import US
@@ -51,7 +51,7 @@ def read_row(fields: list[str]) -> JobRow | None:
             ended_at=_time(ended),
             walltime_s=_number(walltime),
             max_rss_bytes=_number(rss),
-            cancelled_by=by or None,
+            cancelled_by=YOU if by else None,  # the queue is a private folder: nobody else can
         )
     except (ValueError, ValidationError):
         return None
