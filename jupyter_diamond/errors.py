@@ -88,17 +88,24 @@ class TransportError(DiamondError):
     """A site could not be reached, or stopped answering.
 
     ``outcome`` tells what became of the script: ``not_sent`` (it surely did not run), ``refused`` (the site said no),
-    ``unknown`` (it may have run, wholly or in part).
+    ``unknown`` (it may have run, wholly or in part). ``needs_login``: only the user can open the way, by logging in.
     """
 
     code = "transport"
     http_status = 502
 
     def __init__(
-        self, message: str, *, outcome: SubmitFate, transient: bool = True, evidence: tuple[str, ...] = ()
+        self,
+        message: str,
+        *,
+        outcome: SubmitFate,
+        transient: bool = True,
+        evidence: tuple[str, ...] = (),
+        needs_login: bool = False,
     ) -> None:
         super().__init__(message, transient=transient, evidence=evidence)
         self.outcome = outcome
+        self.needs_login = needs_login
 
 
 class SchedulerError(DiamondError):

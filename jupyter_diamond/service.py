@@ -169,6 +169,8 @@ class DiamondService:
         choice = decision.choice
         if choice is None or choice.size is None:
             raise Infeasible(decision.sentence)
+        if choice.simulated:
+            raise Infeasible(f"{choice.site} is simulated: nothing was submitted. Choose another site.")
         task_id = f"t{secrets.token_hex(5)}"
         now = from_epoch(time.time())
         await asyncio.to_thread(self._spool.save, task_id, bundle)

@@ -13,7 +13,9 @@ from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.pace import Pace
 from jupyter_diamond.errors import DiamondError, InvalidRequest
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.policy import Drift
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
+from jupyter_diamond.placement.merge import merge
 from jupyter_diamond.settings import DiamondEngine
 
 _OFFLINE_AFTER = 3
@@ -29,6 +31,7 @@ class Collector:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._begun: dict[str, float] = {}
         self._number = 0
+        self._told: set[str] = set()
         self.writes_events = False
 
     def snapshot(self) -> Snapshot:
@@ -91,15 +94,31 @@ class Collector:
             await self._failed(link, problem, now)
             return
         self._failures[link.name] = 0
+        drifts: tuple[Drift, ...] = ()
+        if link.machine is not None:
+            reading, drifts = merge(reading, link.machine)
         await self._keep(
             reading.model_copy(
                 update={
                     "transport": link.site.transport, "tried_at": now, "problem": "",
                     "health": "online" if reading.health == "unknown" else reading.health,
                     "probe_s": round(time.monotonic() - started, 3), "simulated": link.site.simulated,
+                    "notes": (*reading.notes, *_noise(done.noise)),
                 }
             )
         )  # fmt: skip
+
+        await self._tell(drifts)
+
+    async def _tell(self, drifts: tuple[Drift, ...]) -> None:
+        """One event for each thing that a profile and its site say differently, ever."""
+        for drift in drifts if self.writes_events else ():
+            if f"{drift.site}:{drift.key}" not in self._told:
+                self._told.add(f"{drift.site}:{drift.key}")
+                await self._ledger.write(
+                    self._ledger.store.append_event, "site.profile_drift", f"site:{drift.site}",
+                    drift.model_dump(mode="json", exclude={"site"}), datetime.now(timezone.utc), drift.key,
+                )  # fmt: skip
 
     async def _failed(self, link: SiteLink, problem: DiamondError, now: datetime) -> None:
         self._failures[link.name] += 1
@@ -120,6 +139,14 @@ class Collector:
                 datetime.now(timezone.utc),
             )  # fmt: skip
         self._ledger.tell(Event(seq=0, at=datetime.now(timezone.utc), type="snapshot.refreshed", subject=subject))
+
+
+def _noise(noise: bytes) -> tuple[str, ...]:
+    """A warning about start-up files that print (B21): it is harmless to us, and breaks scp and rsync."""
+    lines = [line.strip() for line in noise.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
+    if not lines:
+        return ()
+    return (f"Start-up files there print {lines[0][:100]!r}; make them silent for shells that are not interactive.",)
 
 
 def _unread(link: SiteLink) -> SiteReading:

@@ -8,20 +8,26 @@ from dataclasses import dataclass, field
 
 from jupyter_diamond.errors import NotFound, TransportError
 from jupyter_diamond.model.attempt_files import attempt_folder
+from jupyter_diamond.model.machine import Machine
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.schedulers.base import Scheduler
 from jupyter_diamond.schedulers.registry import scheduler_for
+from jupyter_diamond.sites.machines import machine_of
 from jupyter_diamond.transport.base import Completed, Transport
 from jupyter_diamond.transport.registry import transport_for
 
 
 @dataclass
 class SiteLink:
-    """A site's transport and scheduler. ``lane`` bounds how many commands of ours a site sees at once."""
+    """A site's transport and scheduler. ``lane`` bounds how many commands of ours a site sees at once.
+
+    ``machine`` is what is documented of the machine that the site is; None where it is not a known one.
+    """
 
     site: Site
     transport: Transport
     scheduler: Scheduler
+    machine: Machine | None = None
     lane: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))
     _workdir: str | None = None
 
@@ -29,6 +35,12 @@ class SiteLink:
     def name(self) -> str:
         """The site's name."""
         return self.site.name
+
+    @property
+    def poll_floor_s(self) -> float:
+        """Ask the scheduler no more often than this: the slower of what the user set and what the site wants."""
+        floor = self.machine.poll_floor if self.machine is not None else None
+        return max(self.site.poll_floor_s, floor.every if floor is not None else 0.0)
 
     async def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """Run a script in this site's lane. Raises TransportError."""
@@ -58,7 +70,9 @@ class SiteLinks(Mapping[str, SiteLink]):
 
     def __init__(self, sites: tuple[Site, ...]) -> None:
         self._links = {
-            site.name: SiteLink(site=site, transport=transport_for(site), scheduler=scheduler_for(site))
+            site.name: SiteLink(
+                site=site, transport=transport_for(site), scheduler=scheduler_for(site), machine=machine_of(site)
+            )
             for site in sites
         }
 

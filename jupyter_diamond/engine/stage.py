@@ -56,7 +56,7 @@ def submit_script(folder: str, submit_command: str, *, k: int) -> str:
 mkdir -p {where} && chmod 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
 {_recorded(k)}
 (set -C; : > {files.submission(k, "intent")}) 2>/dev/null || {{ echo {_MARK}intent; exit 0; }}
-said=$(tar -xf - 2>&1) || {{
+said=$(tar -xf - 2>&1) && [ -s {files.JOB_SCRIPT} ] || {{
 rm -f {staged} {files.submission(k, "intent")}; cd / && rmdir {where} 2>/dev/null
 echo {_MARK}no_space; printf '%s\\n' "$said" >&2; exit 0; }}
 {{ {submit_command}

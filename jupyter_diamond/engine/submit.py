@@ -15,7 +15,7 @@ from jupyter_diamond.engine.stage import SubmitAnswer, peek_script, read_answer,
 from jupyter_diamond.errors import DiamondError, NotFound, SchedulerError, SubmitRefused, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.jobs import JobRequest, JobRow, NativeJob
+from jupyter_diamond.model.jobs import Dialect, JobRequest, JobRow, NativeJob
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest
 from jupyter_diamond.settings import DiamondEngine
@@ -111,9 +111,13 @@ class Submitter:
         command = [python, files.RUNNER, "--token", attempt.token, "--bundle-sha256", request.bundle_sha256]
         if sees_files and request.cwd:
             command += ["--cwd", request.cwd]
+        partition, qos, dialect = attempt.partition, request.envelope.qos, Dialect()
+        if self._link.machine is not None:
+            partition, qos, dialect = self._link.machine.ask_for(partition, qos)
         return JobRequest(
             token=attempt.token, name=request.name, folder=folder, size=attempt.size, command=tuple(command),
-            partition=attempt.partition, account=attempt.account, qos=request.envelope.qos, modules=site.modules,
+            partition=partition, account=attempt.account, qos=qos, modules=site.modules,
+            dialect=dialect.model_copy(update={"options": site.options}),
         )  # fmt: skip
 
     async def _judge(self, task: Task, found: SubmitAnswer) -> Task:

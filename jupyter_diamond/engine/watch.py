@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from jupyter_diamond.engine import attempt_folder
 from jupyter_diamond.engine.attempt_folder import Seen
+from jupyter_diamond.engine.far_look import wait_for_news
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace
@@ -71,7 +72,7 @@ class SiteWatcher:
 
     def __post_init__(self) -> None:
         self._submitter = Submitter(self.link, self.ledger, self.spool, self.settings, self.log, holds=self.holds)
-        self._pace = Pace(2.0, 60.0, floor=self.link.site.poll_floor_s)
+        self._pace = Pace(2.0, 60.0, floor=self.link.poll_floor_s)
         self._queue_at = 0.0
         self._asks = asyncio.Event()
         self._looks = asyncio.Event()
@@ -94,9 +95,11 @@ class SiteWatcher:
 
     async def run(self) -> None:
         """Work until cancelled. Files and questions have a loop each: a hanging scheduler never delays a result."""
-        loops = [asyncio.create_task(self._ask_loop(), name=f"diamond-ask-{self.link.name}")]
-        if self.link.transport.shares_files:
-            loops.append(asyncio.create_task(self._look_loop(), name=f"diamond-look-{self.link.name}"))
+        look_loop = self._look_loop if self.link.transport.shares_files else self._far_look_loop
+        loops = [
+            asyncio.create_task(self._ask_loop(), name=f"diamond-ask-{self.link.name}"),
+            asyncio.create_task(look_loop(), name=f"diamond-look-{self.link.name}"),
+        ]
         try:
             await asyncio.gather(*loops)
         finally:
@@ -111,6 +114,47 @@ class SiteWatcher:
             self._looks.clear()
             await self._look_into_folders()
             await _sleep(self._looks, self._file_wait() if self._unfinished() else None)
+
+    async def _far_look_loop(self) -> None:
+        """As ``_look_loop``, where files are out of reach: the site itself looks, and says when there is news."""
+        pace = Pace(0.5, 30.0)
+        while True:
+            self._looks.clear()
+            jobs = self._unfinished()
+            if not jobs:
+                await _sleep(self._looks, None)
+                continue
+            begun = time.monotonic()
+            try:
+                news = await self._far_news(jobs)
+            except TransportError as problem:
+                self.log.info("%s: %s", self.link.name, problem.message)
+                news = False
+            if news or time.monotonic() - begun > 5.0:
+                pace.reset()
+            else:
+                await asyncio.sleep(pace.next())
+
+    async def _far_news(self, jobs: list[Watched]) -> bool:
+        """Wait until something happened in these jobs' folders, or there are other jobs to wait for."""
+        every_s = max(0.2, 5.0 * self._file_wait())  # a look costs a site more than it costs this machine
+        asking = asyncio.create_task(wait_for_news(self.link, _folders(jobs), every_s=every_s))
+        try:
+            while not asking.done():
+                woken = asyncio.create_task(self._looks.wait())
+                await asyncio.wait({asking, woken}, return_when=asyncio.FIRST_COMPLETED)
+                woken.cancel()
+                self._looks.clear()
+                if not asking.done() and _folders(self._unfinished()) != _folders(jobs):
+                    await asyncio.sleep(0.2)  # many cells are often submitted at once
+                    return True
+            news = False
+            for i, seen in asking.result().items():
+                news = await self._note_folder(jobs[i], seen) or news
+            return news
+        finally:
+            asking.cancel()
+            await asyncio.wait({asking})
 
     async def _ask_loop(self) -> None:
         while True:
@@ -181,11 +225,11 @@ class SiteWatcher:
         for sentence in self.link.scheduler.parse_cancel(done):
             self.log.warning("%s: %s", self.link.name, sentence)
         for known in due:
-            known.ask_accounting(now, self.link.site.poll_floor_s)
+            known.ask_accounting(now, self.link.poll_floor_s)
 
     async def _look_into_folders(self) -> None:
         jobs = self._unfinished()
-        wanted = [(newest(known.task).folder or "", newest(known.task).started_at is not None) for known in jobs]
+        wanted = _folders(jobs)
         if not wanted:
             return
         sights = await asyncio.to_thread(
@@ -194,17 +238,19 @@ class SiteWatcher:
         for known, seen in zip(jobs, sights, strict=True):
             await self._note_folder(known, seen)
 
-    async def _note_folder(self, known: Watched, seen: Seen) -> None:
+    async def _note_folder(self, known: Watched, seen: Seen) -> bool:
+        """Store what was seen; whether it changed anything."""
         async with known.lock:
             known.end, known.manifest = seen.end, seen.manifest
             changes = from_folder(newest(known.task), seen)
             if not changes:
-                return
+                return False
             type_ = "attempt.result_ready" if changes.get("result_ready") else "attempt.state_changed"
             known.task = await self.ledger.update(known.task, type_, {"from": "files"}, **changes)
         if seen.end is not None:
-            known.ask_accounting(time.monotonic(), self.link.site.poll_floor_s)
+            known.ask_accounting(time.monotonic(), self.link.poll_floor_s)
             self._asks.set()
+        return True
 
     async def _ask_queue(self, now: float) -> None:
         jobs = self._jobs()
@@ -219,7 +265,7 @@ class SiteWatcher:
             known.queue_row = row
             if row is None or row.state.terminal:
                 # B07: absence is not an end; ask the sources that know
-                known.ask_accounting(now, self.link.site.poll_floor_s)
+                known.ask_accounting(now, self.link.poll_floor_s)
             if row is not None:
                 known.silent_since = None
                 await self._note_row(known, row)
@@ -318,6 +364,11 @@ class SiteWatcher:
                     known.task = await self.ledger.update(
                         known.task, "attempt.trouble", {"why": problem.message}, trouble=problem.message
                     )
+
+
+def _folders(jobs: list[Watched]) -> list[tuple[str, bool]]:
+    """Where to look for each job, and whether its start is known."""
+    return [(newest(known.task).folder or "", newest(known.task).started_at is not None) for known in jobs]
 
 
 async def _sleep(until: asyncio.Event, seconds: float | None) -> None:

@@ -29,6 +29,7 @@ class Envelope(Value):
     """[least viable, most useful] per resource, and where the user pinned it.
 
     ``cpus`` and ``gpus`` are per node; ``memory_bytes`` is per node, None when the site's default will do.
+    ``gpu_model`` names the kinds of GPU that will do, ``a100|h100``; ``gpu_memory_bytes`` is the least of one GPU.
     """
 
     nodes: Span = Span.exactly(1)
@@ -36,6 +37,11 @@ class Envelope(Value):
     gpus: Span = Span.exactly(0)
     memory_bytes: Span | None = None
     walltime_s: Span = Span.exactly(30 * 60)
+    arch: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]{1,15}$")
+    gpu_model: str | None = Field(
+        default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.-]*(\|[A-Za-z0-9][A-Za-z0-9 _.-]*)*$"
+    )
+    gpu_memory_bytes: int | None = Field(default=None, ge=1)
     site: str | None = None
     partition: str | None = None
     account: str | None = None
@@ -48,6 +54,9 @@ class Envelope(Value):
                 raise ValueError(f"{name} must be at least 1")
         if self.memory_bytes is not None and self.memory_bytes.min < 1:
             raise ValueError("memory_bytes must be at least 1")
+        for name in ("gpu_model", "gpu_memory_bytes"):
+            if getattr(self, name) is not None and self.gpus.min < 1:
+                raise ValueError(f"{name} needs a GPU: write --gpus 1")
         if self.partition is not None and self.site is None:
             raise ValueError("a partition needs its site: write --site SITE:PARTITION")
         return self
@@ -59,5 +68,7 @@ class Size(Value):
     nodes: int = Field(default=1, ge=1)
     cpus: int = Field(default=1, ge=1)
     gpus: int = Field(default=0, ge=0)
+    gpu_type: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    """The scheduler's own name of the kind of GPU; set only where a partition mixes kinds."""
     memory_bytes: int | None = Field(default=None, ge=1)
     walltime_s: int = Field(ge=1)

@@ -11,7 +11,7 @@ from .base import UtcTime, Value
 EventType = Literal[
     "task.created", "decision.made", "attempt.submitting", "attempt.submitted", "attempt.submit_unknown",
     "attempt.state_changed", "attempt.result_ready", "attempt.terminal", "attempt.trouble", "task.cancel_requested",
-    "site.health_changed", "snapshot.refreshed", "lease.taken",
+    "site.health_changed", "site.profile_drift", "snapshot.refreshed", "lease.taken",
 ]  # fmt: skip
 
 

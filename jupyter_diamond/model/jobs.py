@@ -23,6 +23,16 @@ class NativeJob(Value):
         return f"{self.id};{self.cluster}" if self.cluster else self.id
 
 
+class Dialect(Value):
+    """How a site's rules change a batch script. ``names_gpus`` False: GPUs come with their nodes, unasked (Vista)."""
+
+    forbidden_options: tuple[str, ...] = ()
+    names_gpus: bool = True
+    constraint: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_&|.:*-]+$")
+    options: dict[str, str] = Field(default_factory=dict)
+    """Further options that the site wants, by long name."""
+
+
 class JobRequest(Value):
     """All that a batch script says. ``folder`` is the attempt's folder at the site, absolute there.
 
@@ -40,6 +50,7 @@ class JobRequest(Value):
     env: dict[str, str] = Field(default_factory=dict)
     modules: ModuleStart = ModuleStart()
     warn_before_end_s: int = 0
+    dialect: Dialect = Dialect()
 
 
 class JobRow(Value):

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from .base import UtcTime, Value
+from .policy import PartitionPolicy
 
 
 class NoLimit(Enum):
@@ -30,15 +31,26 @@ class NodeShape(Value):
     memory_bytes: int | None = None
     gpus: int | None = None
     gpu_model: str | None = None
+    gpu_memory_bytes: int | None = None
+    """Of one GPU, nominal: what vendors put behind its name."""
+    gpu_memory_at_most_bytes: int | None = None
+    """Where the kind is not certain: none of the GPUs that it may be has more."""
+    arch: str | None = None
+    features: tuple[str, ...] = ()
     nodes: int = 0
 
 
 class FreeNode(Value):
-    """What a job could still get on one usable node: the smaller of what is idle and what is not held by others."""
+    """What a job could still get on one usable node: the smaller of what is idle and what is not held by others.
+
+    ``whole`` is True when nobody has any part of the node.
+    """
 
     cpus: int
     memory_bytes: int | None = None
-    gpus: int = 0
+    gpus: int | None = 0
+    gpu_model: str | None = None
+    whole: bool | None = None
 
 
 class Record(Value):
@@ -66,6 +78,8 @@ class Record(Value):
     max_nodes: Limit = None
     whole_node: bool | None = None
     hidden: bool = False
+    policy: PartitionPolicy | None = None
+    """What the profile of the site's machine adds; None where the machine is not a known one."""
 
 
 class SiteReading(Value):
@@ -86,6 +100,8 @@ class SiteReading(Value):
     cluster: str | None = None
     user: str | None = None
     accounting: bool | None = None
+    machine: str | None = None
+    """The known machine whose profile was merged into the records."""
     records: tuple[Record, ...] = ()
     cpus_total: int | None = None
     cpus_free: int | None = None

@@ -16,10 +16,12 @@ from pydantic import ValidationError
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.task import Language
+from jupyter_diamond.parsing.memory import parse_friendly
 from jupyter_diamond.parsing.spans import parse_span
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _LANGUAGES: tuple[Language, ...] = ("python", "bash")
+_ARCHITECTURES = ("x86_64", "aarch64")
 
 
 class OptionParser(argparse.ArgumentParser):
@@ -88,6 +90,9 @@ _EXAMPLES = {
     "--cpus": "--cpus 4 or --cpus 2-4",
     "--memory": "--memory 2G or --memory 2G-8G",
     "--gpus": "--gpus 1",
+    "--gpu-model": "--gpu-model 'a100|h100'",
+    "--gpu-memory": "--gpu-memory 40G",
+    "--arch": "--arch x86_64",
     "--time": "--time 10m or --time 1h-4h",
     "--nodes": "--nodes 1",
     "--site": "--site delta or --site delta:gpuA100x4",
@@ -129,6 +134,9 @@ def submit_parser() -> OptionParser:
     add("--cpus", metavar="N[-M]", default="1", help="CPUs per node: 4, or a range 2-4 of least viable to most useful")
     add("--memory", metavar="SIZE[-SIZE]", help="memory per node with its unit: 2G, 2G-8G; default: the site's")
     add("--gpus", metavar="N[-M]", default="0", help="GPUs per node")
+    add("--gpu-model", metavar="KIND[|KIND]", help="kinds of GPU that will do, in quotes: 'a100|h100'")
+    add("--gpu-memory", metavar="SIZE", help="the least memory of one GPU: 40G")
+    add("--arch", choices=_ARCHITECTURES, help="the processors that it is built for")
     add("--time", metavar="TIME[-TIME]", default="30m", help="time limit with its unit: 10m, 1h-4h; default 30m")
     add("--nodes", metavar="N[-M]", default="1", help="nodes")
     add("--site", metavar="SITE[:PARTITION]", help="send it there and nowhere else")
@@ -162,9 +170,8 @@ def asks_for_help(words: list[str]) -> bool:
     return words[-1:] == ["?"] or not {"-h", "--help"}.isdisjoint(words)
 
 
-def parse_submit(line: str) -> SubmitOptions:
-    """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence."""
-    said = submit_parser().parse_args(split(line, "%%diamond_submit"))
+def _check_words(said: argparse.Namespace) -> None:
+    """Names that become variables here, or words of a scheduler's command there."""
     if not _NAME.match(said.NAME):
         raise InvalidRequest(
             f"{said.NAME!r} cannot be a task's name: it becomes a variable, so write letters, digits and _ only, "
@@ -177,17 +184,26 @@ def parse_submit(line: str) -> SubmitOptions:
     for option, value in (("--account", said.account), ("--qos", said.qos)):
         if value is not None and not re.fullmatch(r"[^\s,;|<>&$`'\"\\]+", value):
             raise InvalidRequest(f"{option} {value!r} is no name that a scheduler knows; write it as the site does.")
+
+
+def parse_submit(line: str) -> SubmitOptions:
+    """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence."""
+    said = submit_parser().parse_args(split(line, "%%diamond_submit"))
+    _check_words(said)
     site, _, partition = (said.site or "").partition(":")
     if said.site is not None and (not site or (":" in said.site and not partition)):
         raise InvalidRequest(f"--site {said.site!r} is not SITE or SITE:PARTITION, e.g. --site delta:gpuA100x4.")
     outputs = names(said.outputs, "--out")
     if said.NAME in outputs:
         raise InvalidRequest(f"--out {said.NAME} would overwrite the task's own handle; give the task another name.")
-    fields: dict[str, Span | str | None] = {
+    fields: dict[str, Span | str | int | None] = {
         "nodes": parse_span(said.nodes, "count", what="--nodes"),
         "cpus": parse_span(said.cpus, "count", what="--cpus"),
         "gpus": parse_span(said.gpus, "count", what="--gpus"),
         "memory_bytes": parse_span(said.memory, "memory", what="--memory") if said.memory else None,
+        "gpu_model": said.gpu_model,
+        "gpu_memory_bytes": parse_friendly(said.gpu_memory) if said.gpu_memory else None,
+        "arch": said.arch,
         "walltime_s": parse_span(said.time, "duration", what="--time"),
         "site": site or None,
         "partition": partition or None,
@@ -239,14 +255,25 @@ def names(said: list[str], option: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-_OPTION = {"cpus": "--cpus", "nodes": "--nodes", "walltime_s": "--time", "memory_bytes": "--memory"}
+_OPTION = {
+    "gpu_memory_bytes": "--gpu-memory",
+    "gpu_model": "--gpu-model",
+    "cpus": "--cpus",
+    "nodes": "--nodes",
+    "walltime_s": "--time",
+    "memory_bytes": "--memory",
+}
 
 
-def _envelope(fields: dict[str, Span | str | None]) -> Envelope:
+def _envelope(fields: dict[str, Span | str | int | None]) -> Envelope:
     try:
         return Envelope.model_validate(fields)
     except ValidationError as fault:
-        text = str(fault.errors()[0]["msg"]).removeprefix("Value error, ")
+        first = fault.errors()[0]
+        if first["loc"] == ("gpu_model",):
+            example = _EXAMPLES["--gpu-model"]
+            raise InvalidRequest(f"{first['input']!r} names no kind of GPU; write {example}.") from fault
+        text = str(first["msg"]).removeprefix("Value error, ")
         for field, option in _OPTION.items():
             text = text.replace(field, option)
         raise InvalidRequest(f"{text[:1].upper()}{text[1:]}.") from fault

@@ -156,7 +156,13 @@ def _amounts(members: list[probe.Node], part: probe.Partition) -> dict[str, Any]
         "gpus_free": _sum(node.gpus_free for node in usable),
         "memory_free_bytes": _sum(node.memory_free_bytes for node in usable),
         "free_nodes": tuple(
-            FreeNode(cpus=node.cpus_free or 0, memory_bytes=node.memory_free_bytes, gpus=node.gpus_free or 0)
+            FreeNode(
+                cpus=node.cpus_free or 0,
+                memory_bytes=node.memory_free_bytes,
+                gpus=node.gpus_free,
+                gpu_model=node.gpu_model,
+                whole="IDLE" in node.state.words and node.cpus_free == node.cpus,
+            )
             for node in usable
         ),
     }

@@ -6,6 +6,7 @@ from jupyter_diamond.model.decision import Answer, Candidate, Decision
 
 from . import words
 
+_ALWAYS = {"pin", "health", "partition", "capacity", "walltime", "whole node"}
 _ANSWERS = {"pass": "yes", "fail": "NO", "unknown": "?"}
 
 
@@ -44,7 +45,10 @@ def _grouped(decision: Decision, answer: Answer) -> list[str]:
 
 
 def _table(decision: Decision) -> str:
-    rules = list(dict.fromkeys(verdict.rule for each in decision.candidates for verdict in each.verdicts))
+    verdicts = [verdict for each in decision.candidates for verdict in each.verdicts]
+    # a rule of known machines that nobody failed says nothing here
+    telling = {verdict.rule for verdict in verdicts if verdict.answer != "pass"} | _ALWAYS
+    rules = [rule for rule in dict.fromkeys(verdict.rule for verdict in verdicts) if rule in telling]
     head = ["", "candidate", "account", "size", "starts", "ahead", "age", *rules]
     order = sorted(range(len(decision.candidates)), key=lambda at: (decision.candidates[at].rank or 1 << 30, at))
     rows = [head, *(_row(decision.candidates[at], rules, chosen=at == decision.chosen) for at in order)]

@@ -123,7 +123,7 @@ def _may_be_chosen(candidate: Candidate, mode: Mode) -> bool:
 
 
 def _order(envelope: Envelope, candidate: Candidate, place: Place) -> tuple[int, ...]:
-    """All verdicts known, starts now, fewer ahead, least waste, the user's preference, closest to the most useful.
+    """Fewest verdicts unknown, starts now, fewer ahead, least waste, the user's preference, closest to the most useful.
 
     Jobs that wait are not ahead of one that starts now, so they count only where it does not.
     """
@@ -134,7 +134,7 @@ def _order(envelope: Envelope, candidate: Candidate, place: Place) -> tuple[int,
     short = (envelope.nodes.max * envelope.gpus.max - size.nodes * size.gpus) * 1000
     short += envelope.nodes.max * envelope.cpus.max - size.nodes * size.cpus
     return (
-        0 if candidate.feasible else 1,
+        sum(verdict.answer == "unknown" for verdict in candidate.verdicts),
         0 if candidate.starts_now else 1,
         1 if ahead is None else 0,
         ahead or 0,

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
-from typing import NamedTuple
-
 from jupyter_diamond.model.decision import Answer, Verdict
 from jupyter_diamond.model.envelope import Envelope
-from jupyter_diamond.model.site import Site
-from jupyter_diamond.model.snapshot import NO_LIMIT, NodeShape, Record, SiteReading
+from jupyter_diamond.model.snapshot import NO_LIMIT, NodeShape, SiteReading
 
 from . import words
+from .kinds import suits
+from .limits import allows, node_choices, walltime_cap
+from .machine_rules import accelerator, access, account, architecture, gpu_count, options, reality
+from .place import Clock, Place, Rule, verdict
 
-
-class Place(NamedTuple):
-    """A partition of a site with what is known of it. ``record`` None: the site or the partition was never read."""
-
-    site: Site
-    partition: str
-    reading: SiteReading | None
-    record: Record | None
-
-
-class Clock(NamedTuple):
-    """The time, and up to which age a record counts as fresh and as usable."""
-
-    now: datetime
-    fresh_s: float
-    stale_s: float
-
-
-Rule = Callable[[Envelope, Place, Clock], Verdict]
-
-
-def _verdict(rule: str, answer: Answer, observed: object, required: object, sentence: str) -> Verdict:
-    return Verdict(rule=rule, answer=answer, observed=str(observed), required=str(required), sentence=sentence)
+__all__ = ["RULES", "Clock", "Place", "fits", "judge"]
 
 
 def pin(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -44,14 +21,14 @@ def pin(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     observed = words.place(here, place.partition)
     required = "anywhere" if site is None else words.place(site, partition or "")
     if site not in (None, here) or partition not in (None, place.partition):
-        return _verdict("pin", "fail", observed, required, f"You pinned it to {required}.")
-    return _verdict("pin", "pass", observed, required, "Not pinned." if site is None else "You pinned it here.")
+        return verdict("pin", "fail", observed, required, f"You pinned it to {required}.")
+    return verdict("pin", "pass", observed, required, "Not pinned." if site is None else "You pinned it here.")
 
 
 def health(_envelope: Envelope, place: Place, clock: Clock) -> Verdict:
     """The site answers, and what it said is not stale: stale and offline never pass."""
     answer, observed, sentence = _freshness(place.reading, clock)
-    return _verdict("health", answer, observed, f"read within {words.duration(clock.stale_s)}", sentence)
+    return verdict("health", answer, observed, f"read within {words.duration(clock.stale_s)}", sentence)
 
 
 def _freshness(reading: SiteReading | None, clock: Clock) -> tuple[Answer, str, str]:
@@ -77,16 +54,14 @@ def partition_open(_envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     if record is None:
         known = [each.partition for each in place.reading.records] if place.reading is not None else []
         if not known:
-            return _verdict("partition", "unknown", "unknown", "up", "Its partitions are not known yet.")
+            return verdict("partition", "unknown", "unknown", "up", "Its partitions are not known yet.")
         sentence = f"It has no partition {place.partition}: choose one of {', '.join(known)}."
-        return _verdict("partition", "fail", "no such partition", place.partition, sentence)
+        return verdict("partition", "fail", "no such partition", place.partition, sentence)
     if record.state == "up":
-        return _verdict("partition", "pass", "up", "up", "It takes jobs.")
+        return verdict("partition", "pass", "up", "up", "It takes jobs.")
     if record.state == "unknown":
-        return _verdict("partition", "unknown", "unknown", "up", "Whether it takes jobs is not known.")
-    return _verdict(
-        "partition", "fail", record.state, "up", f"It takes no jobs now: the site set it to {record.state}."
-    )
+        return verdict("partition", "unknown", "unknown", "up", "Whether it takes jobs is not known.")
+    return verdict("partition", "fail", record.state, "up", f"It takes no jobs now: the site set it to {record.state}.")
 
 
 def fits(envelope: Envelope, shape: NodeShape) -> bool | None:
@@ -103,18 +78,19 @@ def fits(envelope: Envelope, shape: NodeShape) -> bool | None:
 
 def capacity(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     """Some kind of node could ever hold the least that is asked, and there are enough of them."""
-    shapes = place.record.shapes if place.record is not None else ()
     required = _least(envelope)
+    # what is of the wrong kind is another rule's matter, unless there is nothing else
+    shapes = tuple(shape for shape in place.shapes if suits(envelope, shape) is not False) or place.shapes
     if not shapes:
-        return _verdict("capacity", "unknown", "unknown", required, "What its nodes can hold is not known.")
+        return verdict("capacity", "unknown", "unknown", required, "What its nodes can hold is not known.")
     answers = [(shape, fits(envelope, shape)) for shape in shapes]
     nodes = sum(shape.nodes for shape, answer in answers if answer)
     observed = f"{words.count(nodes, 'node')} that large"
     if any(answer for _, answer in answers):
         return _enough_nodes(envelope, place, nodes, observed, required)
     if any(answer is None for _, answer in answers):
-        return _verdict("capacity", "unknown", "unknown", required, "Not all that its nodes can hold is known.")
-    return _verdict("capacity", "fail", "no node that large", required, _too_small(envelope, shapes))
+        return verdict("capacity", "unknown", "unknown", required, "Not all that its nodes can hold is known.")
+    return verdict("capacity", "fail", "no node that large", required, _too_small(envelope, shapes))
 
 
 def _enough_nodes(envelope: Envelope, place: Place, nodes: int, observed: str, required: str) -> Verdict:
@@ -122,17 +98,17 @@ def _enough_nodes(envelope: Envelope, place: Place, nodes: int, observed: str, r
     most = place.record.max_nodes if place.record is not None else None
     if isinstance(most, int) and most < asked:
         sentence = f"It gives one job at most {words.count(most, 'node')}: ask for at most --nodes {most}."
-        return _verdict("capacity", "fail", words.count(most, "node"), words.count(asked, "node"), sentence)
+        return verdict("capacity", "fail", words.count(most, "node"), words.count(asked, "node"), sentence)
     if nodes == 0:
         sentence = "None of its nodes that are large enough is in service now."
-        return _verdict("capacity", "unknown", observed, required, sentence)
+        return verdict("capacity", "unknown", observed, required, sentence)
     if nodes < asked:
         sentence = f"It has {words.count(nodes, 'node')} that large in service: ask for at most --nodes {nodes}."
-        return _verdict("capacity", "fail", observed, required, sentence)
+        return verdict("capacity", "fail", observed, required, sentence)
     if most is None and asked > 1:
         sentence = "How many nodes it gives one job is not known."
-        return _verdict("capacity", "unknown", "unknown", words.count(asked, "node"), sentence)
-    return _verdict("capacity", "pass", observed, required, "It has nodes that are large enough.")
+        return verdict("capacity", "unknown", "unknown", words.count(asked, "node"), sentence)
+    return verdict("capacity", "pass", observed, required, "It has nodes that are large enough.")
 
 
 def _least(envelope: Envelope) -> str:
@@ -166,18 +142,30 @@ def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> str:
 
 
 def walltime(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
-    """The partition lets a job run for the least that is asked."""
-    required = words.duration(envelope.walltime_s.min)
-    cap = place.record.walltime_cap_s if place.record is not None else None
-    if cap is NO_LIMIT:
-        return _verdict("walltime", "pass", "no limit", required, "It has no time limit.")
-    if cap is None:
-        return _verdict("walltime", "unknown", "unknown", required, "Its time limit is not known.")
-    said = words.duration(cap)
-    if cap < envelope.walltime_s.min:
-        sentence = f"It allows {said}: ask for at most --time {words.time_option(cap)}."
-        return _verdict("walltime", "fail", said, required, sentence)
-    return _verdict("walltime", "pass", said, required, "Its time limit is long enough.")
+    """A job of the size that is asked may run for the least that is asked."""
+    least = envelope.walltime_s.min
+    required = words.duration(least)
+    caps = {nodes: walltime_cap(place.record, nodes) for nodes in node_choices(envelope, place.record)}
+    if NO_LIMIT in caps.values():
+        return verdict("walltime", "pass", "no limit", required, "It has no time limit.")
+    known = {nodes: cap for nodes, cap in caps.items() if isinstance(cap, int)}
+    if any(allows(cap, least) for cap in known.values()):
+        said = words.duration(max(known.values()))
+        return verdict("walltime", "pass", said, required, "Its time limit is long enough.")
+    if len(known) < len(caps):
+        return verdict("walltime", "unknown", "unknown", required, "Its time limit is not known.")
+    longest = max(known, key=lambda nodes: known[nodes])
+    said = words.duration(known[longest])
+    return verdict("walltime", "fail", said, required, _too_long(envelope, place, longest, known[longest]))
+
+
+def _too_long(envelope: Envelope, place: Place, nodes: int, cap: int) -> str:
+    steps = place.policy.walltime_by_nodes if place.policy is not None else ()
+    allowed = f"allows {words.duration(cap)}" + (f" to a job of {words.count(nodes, 'node')}" if steps else "")
+    sentence = f"It {allowed}: ask for at most --time {words.time_option(cap)}"
+    edges = (step.nodes + 1 for step in steps if step.nodes >= envelope.nodes.max)
+    larger = [n for n in edges if allows(walltime_cap(place.record, n), envelope.walltime_s.min)]
+    return sentence + (f", or for --nodes {larger[0]}" if larger else "") + "."
 
 
 def whole_node(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -185,13 +173,16 @@ def whole_node(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     whole = place.record.whole_node if place.record is not None else None
     required = _least(envelope)
     if whole:
-        return _verdict("whole node", "pass", "whole nodes only", required, "It gives, and charges, whole nodes only.")
+        return verdict("whole node", "pass", "whole nodes only", required, "It gives, and charges, whole nodes only.")
     if whole is None:
-        return _verdict("whole node", "pass", "unknown", required, "Whether it charges whole nodes is not known.")
-    return _verdict("whole node", "pass", "shared", required, "It gives parts of nodes.")
+        return verdict("whole node", "pass", "unknown", required, "Whether it charges whole nodes is not known.")
+    return verdict("whole node", "pass", "shared", required, "It gives parts of nodes.")
 
 
-RULES: tuple[Rule, ...] = (pin, health, partition_open, capacity, walltime, whole_node)
+RULES: tuple[Rule, ...] = (
+    pin, reality, health, partition_open, access, architecture, accelerator, capacity, gpu_count, walltime, options,
+    account, whole_node,
+)  # fmt: skip
 
 
 def judge(envelope: Envelope, place: Place, clock: Clock) -> tuple[Verdict, ...]:

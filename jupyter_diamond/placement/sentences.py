@@ -46,6 +46,8 @@ def warnings(envelope: Envelope, chosen: Candidate) -> tuple[str, ...]:
         if verdict.answer == "unknown"
     ]
     notes = {verdict.rule: verdict for verdict in chosen.verdicts}
+    if chosen.simulated:
+        found.append(f"{_name(chosen)}: nothing can be submitted to a simulated site.")
     if notes["whole node"].observed == "whole nodes only":
         found.append(f"{_name(chosen)} gives, and charges, whole nodes only.")
     if "usable" in notes["health"].sentence:
@@ -62,6 +64,14 @@ def blockers(candidate: Candidate) -> list[Verdict]:
     """What stands against a candidate: failures, or else what is not known."""
     fails = [verdict for verdict in candidate.verdicts if verdict.answer == "fail"]
     return fails or [verdict for verdict in candidate.verdicts if verdict.answer == "unknown"]
+
+
+def _distinct(verdicts: list[Verdict]) -> list[Verdict]:
+    """Without *it has no GPU* where the capacity says so already."""
+    said = {verdict.rule for verdict in verdicts}
+    return [
+        each for each in verdicts if (each.rule, each.observed) != ("accelerator", "no GPU") or "capacity" not in said
+    ]
 
 
 def _name(candidate: Candidate) -> str:
@@ -143,7 +153,7 @@ def _nowhere(envelope: Envelope, candidates: Sequence[Candidate]) -> str:
     parts = []
     for site in asked:
         closest = _closest(candidates, site)
-        reasons = " and ".join(words.clause(verdict.sentence) for verdict in blockers(closest))
+        reasons = " and ".join(words.clause(verdict.sentence) for verdict in _distinct(blockers(closest)))
         if all(verdict.answer != "fail" for verdict in closest.verdicts):
             reasons += f" (to try it all the same, name --site {site})"
         parts.append(f"{_name(closest)}: {reasons}")

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, Record
 
+from .kinds import gpu_type, suits
+from .limits import allows, walltime_cap
 from .rules import fits
 
 
@@ -31,33 +33,50 @@ def size_for(envelope: Envelope, record: Record | None) -> Sized:
     if record is None:
         return Sized(_clipped(envelope, [_Node(None, None, None)] * envelope.nodes.max, None), None)
     most = min(envelope.nodes.max, record.max_nodes) if isinstance(record.max_nodes, int) else envelope.nodes.max
-    most = max(most, envelope.nodes.min)
-    free = [_Node(node.cpus, node.gpus, node.memory_bytes) for node in record.free_nodes if _holds(envelope, node)]
-    if len(free) >= envelope.nodes.min:
+    least = _least_nodes(envelope, record)
+    most = max(most, least)
+    kind = gpu_type(envelope, record)
+    free = [
+        _Node(node.cpus, node.gpus, node.memory_bytes) for node in record.free_nodes if _holds(envelope, node, kind)
+    ]
+    if len(free) >= least:
         return Sized(_best(envelope, free, most, record), starts_now=True)
     whole = [
         _Node(shape.cpus, shape.gpus, shape.memory_bytes)
         for shape in record.shapes
-        if fits(envelope, shape)
+        if fits(envelope, shape) and suits(envelope, shape) is not False
         for _ in range(min(max(shape.nodes, 1), most))
     ]
-    if len(whole) < envelope.nodes.min:
+    if len(whole) < least:
         whole = [_Node(None, None, None)] * most
-    known = record.cpus_free is not None
+    hidden_gpus = envelope.gpus.min > 0 and any(node.gpus is None for node in record.free_nodes)
+    known = record.cpus_free is not None and not hidden_gpus
     return Sized(_best(envelope, whole, most, record), starts_now=False if known else None)
 
 
-def _holds(envelope: Envelope, node: FreeNode) -> bool:
+def _least_nodes(envelope: Envelope, record: Record) -> int:
+    """The least viable, or what the partition wants at least when that is within the range."""
+    wanted = record.policy.min_nodes if record.policy is not None else None
+    return max(envelope.nodes.min, min(wanted or 1, envelope.nodes.max))
+
+
+def _holds(envelope: Envelope, node: FreeNode, kind: str | None) -> bool:
     """The free part of this node holds the least that is asked."""
     least = envelope.memory_bytes
     enough = least is None or node.memory_bytes is None or node.memory_bytes >= least.min
-    return node.cpus >= envelope.cpus.min and node.gpus >= envelope.gpus.min and enough
+    gpus = envelope.gpus.min == 0 or (node.gpus is not None and node.gpus >= envelope.gpus.min)
+    return node.cpus >= envelope.cpus.min and gpus and enough and kind in (None, node.gpu_model)
 
 
 def _best(envelope: Envelope, nodes: Sequence[_Node], most: int, record: Record) -> Size:
-    """The number of nodes that gives most in all: a fourth node with one free core must not cut the others to one."""
+    """The number of nodes that gives most in all: a fourth node with one free core must not cut the others to one.
+
+    Where the time limit depends on the number of nodes, only numbers that may run long enough count.
+    """
     ordered = sorted(nodes, key=lambda node: _use(envelope, node), reverse=True)
-    sizes = [_clipped(envelope, ordered[:n], record) for n in range(envelope.nodes.min, min(most, len(ordered)) + 1)]
+    numbers = range(_least_nodes(envelope, record), min(most, len(ordered)) + 1)
+    long_enough = [n for n in numbers if allows(walltime_cap(record, n), envelope.walltime_s.min)]
+    sizes = [_clipped(envelope, ordered[:n], record) for n in long_enough or numbers]
     return max(sizes, key=lambda size: (size.nodes * size.gpus, size.nodes * size.cpus, size.nodes))
 
 
@@ -74,15 +93,24 @@ def _use(envelope: Envelope, node: _Node) -> tuple[int, int, int, int]:
 
 
 def _clipped(envelope: Envelope, nodes: Sequence[_Node], record: Record | None) -> Size:
-    cap = record.walltime_cap_s if record is not None else None
-    memory = envelope.memory_bytes
+    cap = walltime_cap(record, len(nodes))
+    # a partition that gives whole nodes gives their memory too, and some sites refuse a job that asks for it (Vista)
+    memory = None if record is not None and record.whole_node else envelope.memory_bytes
     return Size(
         nodes=len(nodes),
         cpus=min(_clip(envelope.cpus, node.cpus) for node in nodes),
-        gpus=min(_clip(envelope.gpus, node.gpus) for node in nodes),
+        gpus=_allowed(envelope, min(_clip(envelope.gpus, node.gpus) for node in nodes), record),
+        gpu_type=gpu_type(envelope, record),
         memory_bytes=None if memory is None else min(_clip(memory, node.memory_bytes) for node in nodes),
         walltime_s=_clip(envelope.walltime_s, cap if cap is not NO_LIMIT else None),
     )
+
+
+def _allowed(envelope: Envelope, gpus: int, record: Record | None) -> int:
+    """The largest number of GPUs up to this one that the partition gives; the least that is asked is never undercut."""
+    counts = record.policy.gpu_counts if record is not None and record.policy is not None else ()
+    fitting = [count for count in counts if envelope.gpus.min <= count <= gpus]
+    return max(fitting) if fitting else gpus
 
 
 def _clip(span: Span, there: int | None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.envelope import Size, Span
 
 _UNITS = ((86400, "d", "d"), (3600, "h", "h"), (60, "min", "m"), (1, "s", "s"))
 
@@ -33,6 +33,11 @@ def memory(size: int) -> str:
             tenths = size * 10 >> shift
             return f"{tenths // 10}{unit}" if tenths % 10 == 0 or tenths >= 1000 else f"{tenths / 10:.1f}{unit}"
     return f"{size} bytes"
+
+
+def span(span: Span) -> str:
+    """``2``, ``2-4``."""
+    return str(span.min) if span.min == span.max else f"{span.min}-{span.max}"
 
 
 def count(amount: int, noun: str) -> str:

@@ -11,6 +11,7 @@ from .base import Scheduler
 
 _CLASSES: dict[SchedulerKind, tuple[str, str]] = {
     "process": ("jupyter_diamond.schedulers.process.scheduler", "ProcessScheduler"),
+    "simulated": ("jupyter_diamond.schedulers.simulated.scheduler", "SimulatedScheduler"),
     "slurm": ("jupyter_diamond.schedulers.slurm.scheduler", "SlurmScheduler"),
 }
 

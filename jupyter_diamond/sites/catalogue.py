@@ -8,6 +8,11 @@
         env: {SLURM_CONF: /etc/slurm/delta.conf}
         workdir: ~/diamond
         account: abcd-delta-cpu
+      - name: anvil
+        transport: ssh
+        host: anvil-login          # as in ~/.ssh/config
+        scheduler: slurm
+        python: /sw/python/3.12/bin/python3
 """
 
 from __future__ import annotations
@@ -25,13 +30,18 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.site import ModuleStart, Site
 
+from . import machines
+
 HERE = "here"
 _QUEUE = "DIAMOND_PROCESS_QUEUE"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXAMPLES = {
     "name": "name: delta",
-    "transport": "transport: local",
+    "transport": "transport: ssh",
     "scheduler": "scheduler: slurm",
+    "host": "host: delta-login",
+    "ssh_options": "ssh_options: [Port=2222, ProxyJump=gate.example.org]",
+    "ssh_config": "ssh_config: ~/.ssh/config",
     "env": 'env: {SLURM_CONF: "/etc/slurm/slurm.conf"}',
     "workdir": "workdir: ~/diamond",
     "python": "python: /opt/conda/bin/python3",
@@ -41,6 +51,8 @@ _EXAMPLES = {
     "prefer": "prefer: 1",
     "poll_floor_s": "poll_floor_s: 2.0",
     "simulated": "simulated: false",
+    "machine": "machine: delta",
+    "options": "options: {licenses: scratch}",
 }
 _SITE_EXAMPLE = "sites: [{name: delta, scheduler: slurm}]"
 
@@ -135,6 +147,7 @@ def _site(path: Path, entry: Any, line: int) -> Site:
         problems = [_sentence(path, entry, line, dict(each)) for each in error.errors()]
         more = f" ({len(problems) - 1} more in this site)" if len(problems) > 1 else ""
         raise InvalidRequest(problems[0] + more, evidence=tuple(problems)) from None
+    _check_machine(path, entry, line, site)
     if site.scheduler == "process" and _QUEUE not in site.env:
         queue = str(Path.home() / Path(site.workdir).expanduser() / "queue")
         site = site.model_copy(update={"env": {**site.env, _QUEUE: queue}})
@@ -150,6 +163,23 @@ def _check_env(path: Path, entry: Mapping[str, Any], line: int) -> None:
                 f"{path}, line {where}: env names {name!r}, which is no name of a variable; "
                 f"for example: {_EXAMPLES['env']}"
             )
+
+
+def _check_machine(path: Path, entry: Mapping[str, Any], line: int, site: Site) -> None:
+    name = site.machine
+    if name in (None, machines.NOT_KNOWN):
+        return
+    where = f"{path}, line {_line(entry, 'machine', line)}"
+    if name not in machines.names():
+        close = difflib.get_close_matches(str(name), machines.names(), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"the known ones are {', '.join(machines.names())}."
+        raise InvalidRequest(f"{where}: {name!r} is no known machine; {hint} Write 'none' for any other.")
+    known = machines.machine(name)
+    if known.scheduler != site.scheduler:
+        raise InvalidRequest(
+            f"{where}: {known.title} runs {known.scheduler}, and this site says scheduler: {site.scheduler}; "
+            "change one of the two."
+        )
 
 
 def _sentence(path: Path, entry: Mapping[str, Any], line: int, error: dict[str, Any]) -> str:
@@ -171,7 +201,7 @@ def _sentence(path: Path, entry: Mapping[str, Any], line: int, error: dict[str, 
         what = f"{field} must start with a letter and hold only letters, digits, '_', '.' and '-', not {given!r}"
     else:
         said = str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
-        what = f"{field} {said}, not {given!r}"
+        what = f"{field} {said}" if given is None else f"{field} {said}, not {given!r}"
         what += (
             " (put it in quotes)" if error["type"] == "string_type" and isinstance(given, bool | int | float) else ""
         )

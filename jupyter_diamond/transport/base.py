@@ -37,8 +37,14 @@ class Transport(Protocol):
     shares_files: bool
     """The site's files can be opened by path on this machine."""
 
-    async def run(self, script: str, *, stdin: bytes = b"", timeout_s: float, max_bytes: int = 8 << 20) -> Completed:
-        """Run a POSIX shell script at the site, in a clean shell with the site's environment."""
+    async def run(
+        self, script: str, *, stdin: bytes = b"", timeout_s: float, max_bytes: int = 8 << 20, hold_stdin: bool = False
+    ) -> Completed:
+        """Run a POSIX shell script at the site, in a clean shell with the site's environment.
+
+        With ``hold_stdin`` the script's input ends when we stop listening, not when ``stdin`` is used up: a script that
+        waits for something can so end with us.
+        """
 
     async def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
         """Write a small file at the site, atomically. Missing folders are made 0700."""

@@ -8,7 +8,6 @@ import os
 import pwd
 import secrets
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -20,13 +19,13 @@ from jupyter_diamond.errors import TransportError
 
 from .base import Completed
 from .marks import Reader, wrap
+from .pipes import Bounded, let_go, talk
 
 _KEPT = ("HOME", "USER", "LOGNAME", "PATH", "LANG", "TMPDIR", "SHELL")
 _ARGUMENT_BYTES = 96 << 10
 """Linux takes at most 128 KiB in one argument."""
 _AFTER_MARK_S = 0.25
 """How long output is still awaited after the script has ended, in case somebody else keeps its pipe open."""
-_KILL_WAIT_S = 5.0
 _FILE_TIMEOUT_S = 60.0
 """A file system that takes longer than this hangs."""
 
@@ -59,20 +58,23 @@ class LocalTransport:
         # threads of our own: a dead file system may keep them for ever, and must not stop the server's others
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="diamond-files")
 
-    async def run(self, script: str, *, stdin: bytes = b"", timeout_s: float, max_bytes: int = 8 << 20) -> Completed:
+    async def run(
+        self, script: str, *, stdin: bytes = b"", timeout_s: float, max_bytes: int = 8 << 20, hold_stdin: bool = False
+    ) -> Completed:
         """Run a script; raises TransportError when it cannot start, overruns, or does not come to its end."""
         mark = secrets.token_hex(8)
         started = time.monotonic()
         process = await self._start(wrap(script, mark))
         reader = Reader(mark, max_bytes)
-        errors = _Bounded(max_bytes)
+        errors = Bounded(max_bytes)
         try:
-            await asyncio.wait_for(_talk(process, stdin, reader, errors), timeout_s)
+            talked = talk(process, (stdin,), reader, errors, after_mark_s=_AFTER_MARK_S, hold_stdin=hold_stdin)
+            await asyncio.wait_for(talked, timeout_s)
         except asyncio.TimeoutError:
             message = f"{self._where} did not finish a command within {timeout_s:g} s."
             raise TransportError(message, outcome="unknown", evidence=errors.lines()) from None
         finally:
-            await _let_go(process, finished=reader.ended)
+            await let_go(process, finished=reader.ended)
         return reader.answer(
             where=self._where,
             code=process.returncode,
@@ -140,73 +142,6 @@ class LocalTransport:
         except OSError as error:
             message = f"{self._where} could not {what}: {str(error.strerror or error).rstrip('.')}."
             raise TransportError(message, outcome="not_sent", transient=False) from error
-
-
-class _Bounded:
-    """The first bytes of a stream."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self.kept = bytearray()
-        self.cut = False
-        self._max_bytes = max_bytes
-
-    def feed(self, chunk: bytes) -> None:
-        room = self._max_bytes - len(self.kept)
-        self.kept += chunk[:room]
-        self.cut = self.cut or len(chunk) > room
-
-    def lines(self) -> tuple[str, ...]:
-        return tuple(self.kept.decode("utf-8", "backslashreplace").splitlines()[:20])
-
-
-async def _talk(process: asyncio.subprocess.Process, stdin: bytes, reader: Reader, errors: _Bounded) -> None:
-    """Feed the script and read it until it has ended and has nothing more to say."""
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None  # noqa: PT018
-    marked = asyncio.Event()
-
-    def take(chunk: bytes) -> None:
-        reader.feed(chunk)
-        if reader.ended:
-            marked.set()
-
-    out = asyncio.ensure_future(_drain(process.stdout, take))
-    err = asyncio.ensure_future(_drain(process.stderr, errors.feed))
-    fill = asyncio.ensure_future(_fill(process.stdin, stdin))
-    exited = asyncio.ensure_future(process.wait())
-    ended = asyncio.ensure_future(marked.wait())
-    try:
-        await asyncio.wait({exited, ended}, return_when=asyncio.FIRST_COMPLETED)
-        # a child that went its own way may hold the pipes for hours: the second mark is the end, not end-of-file
-        await asyncio.wait({out, err, exited}, timeout=_AFTER_MARK_S)
-    finally:
-        for task in (out, err, fill, exited, ended):
-            task.cancel()
-        await asyncio.gather(out, err, fill, exited, ended, return_exceptions=True)
-
-
-async def _drain(stream: asyncio.StreamReader, take: Callable[[bytes], None]) -> None:
-    while chunk := await stream.read(1 << 16):
-        take(chunk)
-
-
-async def _fill(stream: asyncio.StreamWriter, data: bytes) -> None:
-    # a script that does not read its input to the end is not in error
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        stream.write(data)
-        await stream.drain()
-    stream.close()
-
-
-async def _let_go(process: asyncio.subprocess.Process, *, finished: bool) -> None:
-    """No process of the group outlives an unfinished script, and no pipe stays open."""
-    if process.returncode is None and not finished:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        with contextlib.suppress(asyncio.TimeoutError):  # a process in an uninterruptible wait cannot be waited for
-            await asyncio.wait_for(process.wait(), _KILL_WAIT_S)
-    transport = getattr(process, "_transport", None)
-    if transport is not None:  # there is no public way to close pipes that a stranger keeps open
-        transport.close()
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:

@@ -53,6 +53,11 @@ class Reader:
         if len(self._tail) > 2 * NOISE_BYTES:
             del self._tail[:-NOISE_BYTES]
 
+    @property
+    def started(self) -> bool:
+        """The first mark has come: the script runs, or has run."""
+        return self._start in self._head
+
     def answer(self, *, where: str, code: int | None, stderr: bytes, stderr_cut: bool, seconds: float) -> Completed:
         """What stood between the marks. Raises TransportError (outcome unknown) when a mark is missing."""
         start = self._head.find(self._start)

@@ -78,6 +78,9 @@ export interface Envelope {
   gpus: Span;
   memory_bytes: Span | null;
   walltime_s: Span;
+  arch: string | null;
+  gpu_model: string | null;
+  gpu_memory_bytes: number | null;
   site: string | null;
   partition: string | null;
   account: string | null;
@@ -96,7 +99,7 @@ export interface ErrorView {
 export interface Event {
   seq: number;
   at: string;
-  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'snapshot.refreshed' | 'lease.taken';
+  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken';
   subject: string;
   data: { [key: string]: unknown };
   dedup_key: string | null;
@@ -112,7 +115,9 @@ export interface EventPage {
 export interface FreeNode {
   cpus: number;
   memory_bytes: number | null;
-  gpus: number;
+  gpus: number | null;
+  gpu_model: string | null;
+  whole: boolean | null;
 }
 
 /** What a kernel must keep to before it sends anything. All in bytes. */
@@ -137,12 +142,19 @@ export interface NativeJob {
   cluster: string | null;
 }
 
+/** The site says that there is no limit: neither unknown nor a number. */
+export type NoLimit = 'no_limit';
+
 /** A kind of node and how many of them are in service, busy ones included. */
 export interface NodeShape {
   cpus: number | null;
   memory_bytes: number | null;
   gpus: number | null;
   gpu_model: string | null;
+  gpu_memory_bytes: number | null;
+  gpu_memory_at_most_bytes: number | null;
+  arch: string | null;
+  features: string[];
   nodes: number;
 }
 
@@ -154,6 +166,27 @@ export interface NotebookCell {
 
 /** How an attempt ended. */
 export type Outcome = 'OK' | 'FAILED' | 'CANCELLED' | 'TIMEOUT' | 'OOM' | 'NODE_FAIL' | 'PREEMPTED' | 'NEVER_STARTED' | 'LOST';
+
+/** The documented rules of one partition. None is unknown; an empty tuple is *no such rule known*. */
+export interface PartitionPolicy {
+  machine: string;
+  select_by: 'partition' | 'constraint' | 'queue';
+  selectable: boolean;
+  resource: 'cpu' | 'gpu' | null;
+  walltime_by_nodes: WalltimeStep[];
+  min_walltime_s: number | null;
+  min_nodes: number | null;
+  gpu_counts: number[];
+  reached_through: string | null;
+  by_request: boolean;
+  unavailable: string;
+  charge_factor: number | null;
+  min_charge_s: number | null;
+  account_pattern: string | null;
+  required_options: RequiredOption[];
+  forbidden_options: string[];
+  lanes: string[];
+}
 
 /** The four things a user needs to tell apart. */
 export type Phase = 'PENDING' | 'RUNNING' | 'ENDED' | 'UNKNOWN';
@@ -181,10 +214,18 @@ export interface Record {
   running: number | null;
   mine_pending: number | null;
   mine_running: number | null;
-  walltime_cap_s: number | 'no_limit' | null;
-  max_nodes: number | 'no_limit' | null;
+  walltime_cap_s: number | NoLimit | null;
+  max_nodes: number | NoLimit | null;
   whole_node: boolean | null;
   hidden: boolean;
+  policy: PartitionPolicy | null;
+}
+
+/** An option without which the site refuses a job. ``example`` is what the user would write. */
+export interface RequiredOption {
+  option: string;
+  example: string;
+  why: string;
 }
 
 /** What one probe of one site gave. ``read_at`` is None until the first answer. */
@@ -201,6 +242,7 @@ export interface SiteReading {
   cluster: string | null;
   user: string | null;
   accounting: boolean | null;
+  machine: string | null;
   records: Record[];
   cpus_total: number | null;
   cpus_free: number | null;
@@ -218,6 +260,7 @@ export interface Size {
   nodes: number;
   cpus: number;
   gpus: number;
+  gpu_type: string | null;
   memory_bytes: number | null;
   walltime_s: number;
 }
@@ -301,4 +344,10 @@ export interface Verdict {
   observed: string;
   required: string;
   sentence: string;
+}
+
+/** Jobs of up to so many nodes may run for so long. */
+export interface WalltimeStep {
+  nodes: number;
+  walltime_s: number;
 }

@@ -24,8 +24,6 @@ def pool(bench, slurm_catalogue):
 
 def at(site, **fields):
     size = {"walltime_s": Span.exactly(600), "memory_bytes": Span.exactly(500 * MIB)} | fields
-    if site == "vista":  # whole nodes only: --mem is refused there
-        size["memory_bytes"] = None
     return Envelope(site=site, **size)
 
 

@@ -5,11 +5,12 @@
 # run on this machine ("slurm browser", or nothing). Says why on stderr. With CI set, something missing is an error.
 set -euo pipefail
 
-slurm=(slurm-wlm slurmctld slurmd slurm-client slurmdbd slurm-wlm-basic-plugins slurm-wlm-mysql-plugin munge mariadb-server openssh-server)
+slurm=(slurm-wlm slurmctld slurmd slurm-client slurmdbd slurm-wlm-basic-plugins slurm-wlm-mysql-plugin munge mariadb-server)
+ssh=(openssh-server openssh-client tcsh zsh fish)  # the shells are login shells of test users
 browser=(chromium fonts-dejavu-core)
 python=(python3-venv)
 case "${1:-tests}" in
-  tests) wanted=("${slurm[@]}" "${browser[@]}") ;;
+  tests) wanted=("${slurm[@]}" "${ssh[@]}" "${browser[@]}") ;;
   slurm) wanted=("${slurm[@]}") ;;
   python) wanted=("${python[@]}") ;;
   *) echo "usage: debian.sh [tests|slurm|python]" >&2; exit 2 ;;
@@ -58,9 +59,17 @@ without=()
 if [ "$(id -u)" != 0 ]; then
   say "left out: tests on real Slurm clusters, which need root (run make test as root)"
   without+=(slurm)
+  if [ "${1:-tests}" = tests ]; then
+    say "left out: tests with users of their own, which need root"
+    without+=(users)
+  fi
 elif ! { has slurmctld || has slurmctld-wlm; } || ! has mariadbd; then
   say "left out: tests on real Slurm clusters, which are not installed"
   without+=(slurm)
+fi
+if [ "${1:-tests}" = tests ] && ! { has sshd && has ssh; }; then
+  say "left out: tests over ssh, OpenSSH is not installed"
+  without+=(sshd)
 fi
 if [ "${1:-tests}" = tests ] && ! has chromium; then
   say "left out: tests in a browser, Chromium is not installed"

@@ -24,6 +24,11 @@ def test_a_whole_line_becomes_an_envelope():
     assert not said.dry_run
 
 
+def test_what_the_nodes_must_be_is_a_part_of_the_envelope():
+    said = parse_submit("fit --gpus 2 --gpu-model 'a100|h100' --gpu-memory 40G --arch x86_64").envelope
+    assert (said.gpu_model, said.gpu_memory_bytes, said.arch) == ("a100|h100", 40 << 30, "x86_64")
+
+
 def test_a_bare_name_asks_for_one_cpu_and_half_an_hour():
     said = parse_submit("fit")
     assert said.envelope == Envelope()
@@ -40,6 +45,11 @@ def test_lists_may_be_written_in_any_natural_way(line):
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
+        ("fit --gpu-memory 40G", "^--gpu-memory needs a GPU: write --gpus 1"),
+        ("fit --gpu-model a100", "^--gpu-model needs a GPU: write --gpus 1"),
+        ("fit --gpus 1 --gpu-memory 40", "unit: 40G"),
+        ("fit --gpus 1 --gpu-model '|'", "'|' names no kind of GPU; write --gpu-model 'a100|h100'"),
+        ("fit --arch sparc", "--arch cannot be 'sparc'; choose one of x86_64, aarch64"),
         ("fit --cpu 4", "has no option --cpu; did you mean --cpus?"),
         ("fit --mem 4G", "has no option --mem; did you mean --memory?"),
         ("fit --frobnicate", "has no option --frobnicate; it takes --account"),

@@ -217,6 +217,7 @@ SIZES = [
     ("memory clips too", {"memory_bytes": span(GIB, 500 * GIB)}, record(free=[free(10, memory=8 * GIB)]), (1, 1, 0, 8 * GIB), True),
     ("memory may be why it waits", {"memory_bytes": span(16 * GIB, 500 * GIB)}, record(free=[free(10, memory=8 * GIB)]), (1, 1, 0, 256 * GIB), False),
     ("unknown free memory is not zero", {"memory_bytes": span(GIB, 4 * GIB)}, record(free=[free(10, memory=None)]), (1, 1, 0, 4 * GIB), True),
+    ("a whole node brings its memory", {"memory_bytes": span(GIB, 2 * GIB)}, record(free=[free(10)], whole_node=True), (1, 1, 0, None), True),
     ("gpus", {"gpus": span(1, 4)}, record(gpus=4, free=[free(8, 0), free(8, 2)]), (1, 1, 2, None), True),
     ("no gpu is free", {"gpus": span(1, 4)}, record(gpus=4, free=[free(8, 0)]), (1, 1, 4, None), False),
     ("as many nodes as are free", {"nodes": span(2, 8)}, record(free=[free(8)] * 3), (3, 1, 0, None), True),
@@ -488,9 +489,15 @@ def test_warnings_tell_what_the_user_should_know():
 
 
 def test_simulated_sites_say_so():
-    decision = ask(E, reading("toy", record(free=[free(4)])), sites=(site("toy", simulated=True),))
+    toy, live = reading("toy", record(free=[free(4)])), reading("delta", record(pending=99))
+    sites = (site("toy", simulated=True), site("delta"))
+    mixed = ask(E, toy, live, sites=sites)
+    assert chosen(mixed) == ("delta", "cpu")
+    assert "toy refused: it is simulated" in mixed.sentence
+    decision = ask(Envelope(site="toy"), toy, live, sites=sites)
     assert decision.choice.simulated
-    assert decision.sentence.startswith("toy : cpu (simulated), starts now")
+    assert "toy : cpu (simulated): nothing can be submitted to a simulated site." in decision.warnings
+    assert decision.sentence.startswith("toy : cpu (simulated), as you pinned it, starts now")
 
 
 def test_many_refusals_are_counted():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Size
-from jupyter_diamond.model.jobs import JobRequest, NativeJob
+from jupyter_diamond.model.jobs import Dialect, JobRequest, NativeJob
 from jupyter_diamond.schedulers.base import Scheduler
 from jupyter_diamond.schedulers.slurm import SlurmScheduler
 from jupyter_diamond.transport.base import Completed
@@ -49,6 +49,38 @@ def test_the_directives_of_a_small_job():
         "--ntasks-per-node=1",
         "--cpus-per-task=1",
     ]
+
+
+DIALECTS = [
+    (Dialect(), {"--mem=1024M", "--gpus-per-node=2"}, set()),
+    (Dialect(names_gpus=False), {"--mem=1024M"}, {"--gpus-per-node"}),
+    (Dialect(forbidden_options=("--mem", "--gres")), {"--gpus-per-node=2"}, {"--mem"}),
+    (Dialect(constraint="gpu&hbm80g"), {"--constraint=gpu&hbm80g"}, set()),
+    (Dialect(options={"licenses": "scratch"}), {"--licenses=scratch"}, set()),
+    (Dialect(options={"export": "NONE"}, forbidden_options=("--export",)), set(), {"--export"}),
+]
+
+
+@pytest.mark.parametrize(("dialect", "there", "absent"), DIALECTS)
+def test_a_site_is_asked_in_its_own_dialect(dialect, there, absent):
+    lines = directives(request(size=Size(gpus=2, memory_bytes=1 << 30, walltime_s=60), dialect=dialect))
+    assert there <= set(lines)
+    assert {line.partition("=")[0] for line in lines} & absent == set()
+
+
+def test_a_mixed_partition_is_asked_for_a_kind_of_gpu():
+    assert "--gpus-per-node=h100:2" in directives(request(size=Size(gpus=2, gpu_type="h100", walltime_s=60)))
+
+
+@pytest.mark.parametrize("constraint", ["a b", "a;b", "a\nb", "$(x)", "`x`", "'a'", ""])
+def test_a_constraint_is_one_plain_word(constraint):
+    with pytest.raises(ValueError):
+        Dialect(constraint=constraint)
+
+
+def test_an_option_of_the_site_cannot_carry_a_second_directive():
+    with pytest.raises(InvalidRequest):
+        directives(request(dialect=Dialect(options={"licenses": "a\n#SBATCH --uid=0"})))
 
 
 def test_the_directives_of_a_large_job():

@@ -59,10 +59,68 @@ sites:
     assert box.env == {"DIAMOND_PROCESS_QUEUE": "/srv/box/queue"}
 
 
+def test_a_site_behind_ssh(tmp_path):
+    (delta,) = load(
+        tmp_path,
+        """
+sites:
+  - name: delta
+    transport: ssh
+    host: me@login.delta.example.org
+    ssh_options: [Port=2222, "ProxyJump=me@gate.example.org:22,inner", Compression=yes]
+    ssh_config: ~/.ssh/clusters
+    scheduler: slurm
+""",
+        here=None,
+    )
+    assert (delta.transport, delta.host, delta.ssh_config) == ("ssh", "me@login.delta.example.org", "~/.ssh/clusters")
+    assert delta.ssh_options == ("Port=2222", "ProxyJump=me@gate.example.org:22,inner", "Compression=yes")
+
+
+@pytest.mark.parametrize("option", [
+    "ProxyCommand=touch /tmp/x", "proxycommand=nc", "LocalCommand=id", "PermitLocalCommand=yes", "KnownHostsCommand=id",
+    "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "PKCS11Provider=/tmp/evil.so", "SecurityKeyProvider=x",
+    "Include=/tmp/x", "Match=exec", "XAuthLocation=/tmp/x", "BatchMode=no", "ControlPath=/tmp/x", "IdentityAgent=/tmp/x",
+    "ForwardAgent=yes", "RemoteCommand=id", "SendEnv=*",
+])  # fmt: skip
+def test_no_option_of_ssh_runs_a_command_or_lowers_a_guard(tmp_path, option):
+    with pytest.raises(InvalidRequest, match=r"line 6: ssh_options (may not set|must hold Name=value)"):
+        load(tmp_path, "sites:\n- name: d\n  transport: ssh\n  host: d\n  scheduler: slurm\n"
+                       f"  ssh_options: ['{option}']\n")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["Port=1\\n", "Port", "-oPort=1", "Port 22", "ProxyJump=a b", "HostName=$(id)", "HostName=`id`", "User=;id"],
+)
+def test_an_option_of_ssh_is_a_name_and_a_plain_value(tmp_path, option):
+    with pytest.raises(InvalidRequest, match=r"line 6: ssh_options must hold Name=value without spaces"):
+        load(tmp_path, "sites:\n- name: d\n  transport: ssh\n  host: d\n  scheduler: slurm\n"
+                       f'  ssh_options: ["{option}"]\n')  # fmt: skip
+
+
 MISTAKES = {
+    "no host": (
+        "sites:\n  - name: d\n    transport: ssh\n    scheduler: slurm\n",
+        "line 2: host is needed where transport is ssh; for example: host: delta-login",
+    ),
+    "an option for a host": (
+        "sites:\n  - name: d\n    transport: ssh\n    host: -oProxyCommand=id\n    scheduler: slurm\n",
+        "line 4: host must be a host, an alias of your ssh config, or user@host, not '-oProxyCommand=id'",
+    ),
+    "a host without ssh": (
+        "sites:\n  - {name: d, host: d, scheduler: slurm}\n", "line 2: host is for transport: ssh alone, not 'd'",
+    ),
+    "this machine's queue over ssh": (
+        "sites:\n  - {name: d, transport: ssh, host: d, scheduler: process}\n",
+        "line 2: scheduler must be a batch system where transport is ssh",
+    ),
+    "unknown transport": (
+        "sites:\n  - {name: d, transport: scp, scheduler: slurm}\n", "line 2: transport must be 'local' or 'ssh', not 'scp'",
+    ),
     "unknown scheduler": (
         "sites:\n  - name: delta\n    scheduler: pbs\n",
-        "line 3: scheduler must be 'process' or 'slurm', not 'pbs'; for example: scheduler: slurm",
+        "line 3: scheduler must be 'process', 'slurm' or 'simulated', not 'pbs'; for example: scheduler: slurm",
     ),
     "misspelt field": (
         "sites:\n  - name: delta\n    scheduler: slurm\n    acount: x\n",

@@ -15,7 +15,8 @@ def job_script(job: JobRequest) -> str:
     """One attempt as a Slurm batch script.
 
     The token is the job's name, so that ``--name`` finds it exactly, and leads its comment, before the human name.
-    Memory is left to the site where the size does not give any: some sites refuse ``--mem``.
+    Memory is left to the site where the size does not give any. What the site refuses is not said, whatever the size
+    (Vista: no ``--mem``, no GPUs by name).
     """
     lines = [f"#SBATCH {option}" for option in _options(job)]
     return "\n".join([batch_script.shebang(job), *lines, batch_script.body(job, native_id="$SLURM_JOB_ID")])
@@ -36,8 +37,9 @@ def _options(job: JobRequest) -> list[str]:
     ]
     if size.memory_bytes is not None:
         options.append(f"--mem={memory.up_to_mib(size.memory_bytes)}M")
-    if size.gpus:
-        options.append(f"--gpus-per-node={size.gpus}")
+    if size.gpus and job.dialect.names_gpus:
+        kind = "" if size.gpu_type is None else f"{directive(size.gpu_type, 'the kind of GPU')}:"
+        options.append(f"--gpus-per-node={kind}{size.gpus}")
     for name in ("partition", "account", "qos"):
         value = getattr(job, name)
         if value is not None:
@@ -45,4 +47,7 @@ def _options(job: JobRequest) -> list[str]:
     if job.warn_before_end_s:
         # B28: to the batch shell only, and not USR1, which libraries take for themselves
         options.append(f"--signal=B:USR2@{job.warn_before_end_s}")
-    return options
+    if job.dialect.constraint is not None:
+        options.append(f"--constraint={job.dialect.constraint}")
+    options += [f"--{name}={directive(value, f'the option {name}')}" for name, value in job.dialect.options.items()]
+    return [option for option in options if option.partition("=")[0] not in job.dialect.forbidden_options]

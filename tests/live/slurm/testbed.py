@@ -8,10 +8,13 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
+
+from tests.live.sshd import Sshd
 
 from . import leftovers
 from .accounting import Accounting
@@ -36,9 +39,9 @@ class Testbed:
 
     def __init__(self, root: Path | None = None) -> None:
         """A testbed in ``root``: the one that is there already, or a new one. Without root: a new one, in a new folder."""
+        host = look()
         self.root = root or Path(tempfile.mkdtemp(prefix=PREFIX))
         self.root.mkdir(parents=True, exist_ok=True)
-        host = look()
         state = self.root / "state.json"
         known = json.loads(state.read_text()) if state.exists() else {}
         self._ports = PortRange(host.address, known.get("first_port"))
@@ -322,11 +325,19 @@ class Testbed:
             "poll_floor_s": 1,
         }
 
-    def sites_yaml(self, path: Path, workdir: Path, *, names: Iterable[str] = CLUSTERS) -> Path:
-        """Write a site catalogue with the clusters."""
+    def sites_yaml(
+        self, path: Path, workdir: Path, *, names: Iterable[str] = CLUSTERS, nodes: Iterable[Sshd] = ()
+    ) -> Path:
+        """Write a site catalogue with the clusters; those with a login node are reached through it."""
         lines = ["sites:"]
+        behind = {node.alias: node for node in nodes}
         for name in names:
-            fields = [f"{key}: {json.dumps(value)}" for key, value in self.site(name, workdir).items()]
+            site = self.site(name, workdir)
+            if name in behind:
+                del site["env"]  # the node's sessions have it
+                site |= {"transport": "ssh", "host": name, "ssh_config": str(behind[name].config)}
+                site |= {"python": sys.executable}
+            fields = [f"{key}: {json.dumps(value)}" for key, value in site.items()]
             lines += [f"  - {fields[0]}", *(f"    {field}" for field in fields[1:])]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines) + "\n")

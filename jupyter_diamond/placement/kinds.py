@@ -1,0 +1,82 @@
+"""Which kinds of node suit a request: architecture, kind of GPU, memory of one GPU. None is *not known*."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.snapshot import NodeShape, Record
+
+_WORDS = re.compile(r"[^a-z0-9]+")
+
+
+def gpu_words(model: str) -> frozenset[str]:
+    """The words of a GPU's name: ``NVIDIA A100-SXM4-40GB`` and ``nvidia_a100`` are both an A100."""
+    return frozenset(_WORDS.split(model.casefold())) - {""}
+
+
+def is_kind(model: str, wanted: str) -> bool:
+    """The GPU is one of ``a100|h100``: every word of one of them is in its name, so an A10 is no A100."""
+    return any(gpu_words(each) <= gpu_words(model) for each in wanted.split("|"))
+
+
+def suits(envelope: Envelope, shape: NodeShape) -> bool | None:
+    """Architecture and GPUs of this kind of node are what is asked; None when that is not known."""
+    return _all((right_arch(envelope, shape), right_gpu(envelope, shape)))
+
+
+def right_arch(envelope: Envelope, shape: NodeShape) -> bool | None:
+    """Its architecture is the one that is asked."""
+    if envelope.arch is None:
+        return True
+    return None if shape.arch is None else shape.arch == envelope.arch
+
+
+def right_gpu(envelope: Envelope, shape: NodeShape) -> bool | None:
+    """Its GPUs are of a kind that is asked, each with the memory that is asked."""
+    if envelope.gpu_model is None and envelope.gpu_memory_bytes is None:
+        return True
+    if shape.gpus == 0:
+        return False
+    return _all((_right_model(envelope, shape), _right_memory(envelope, shape)))
+
+
+def _right_model(envelope: Envelope, shape: NodeShape) -> bool | None:
+    if envelope.gpu_model is None:
+        return True
+    if shape.gpu_model is None:
+        return None
+    answers = {is_kind(model, envelope.gpu_model) for model in shape.gpu_model.split(",")}
+    return answers.pop() if len(answers) == 1 else None  # a node with two kinds: which one a job gets is not known
+
+
+def _right_memory(envelope: Envelope, shape: NodeShape) -> bool | None:
+    if envelope.gpu_memory_bytes is None:
+        return True
+    if shape.gpu_memory_bytes is not None:
+        return shape.gpu_memory_bytes >= envelope.gpu_memory_bytes
+    most = shape.gpu_memory_at_most_bytes
+    return False if most is not None and most < envelope.gpu_memory_bytes else None
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    found = tuple(answers)
+    if False in found:
+        return False
+    return None if None in found else True
+
+
+def gpu_type(envelope: Envelope, record: Record | None) -> str | None:
+    """The scheduler's name of the kind of GPU that must be asked for, where a partition mixes kinds that differ in it.
+
+    None where all of its GPUs will do, and where the scheduler cannot tell them apart.
+    """
+    gpus = [shape for shape in (record.shapes if record is not None else ()) if shape.gpus != 0]
+    right = {shape.gpu_model for shape in gpus if right_gpu(envelope, shape) is True}
+    other = {shape.gpu_model for shape in gpus if right_gpu(envelope, shape) is not True}
+    if len(right) != 1 or not other or right & other:
+        return None
+    name = next(iter(right))
+    named = record is None or record.policy is None or "--gres" not in record.policy.forbidden_options
+    return name if named and name is not None and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name) else None

@@ -1,0 +1,261 @@
+"""A site behind ssh: scripts run over one shared connection of the system's OpenSSH client.
+
+A connection is opened first, then used. So a site that cannot be reached has surely not got the script, and what is
+lost later is surely *unknown*: a command never opens a connection of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import posixpath
+import re
+import secrets
+import shlex
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+from jupyter_diamond.errors import TransportError
+
+from .base import Completed
+from .marks import Reader, wrap
+from .pipes import Bounded, let_go, talk
+from .ssh_client import REMOTE, Client, client_environment, crowded, never_opened, part_noise
+from .ssh_master import Master
+
+_SESSIONS = 8
+"""Sessions of ours on one connection at once; OpenSSH's own limit is 10."""
+_AFTER_MARK_S = 2.0
+"""How long the client's end is awaited after the script's: one round trip, unless somebody keeps the channel open."""
+_FILE_TIMEOUT_S = 60.0
+_BYTES_PER_S = 1 << 20
+"""Files get more time the larger they are; a line slower than this counts as dead."""
+_MOST_BYTES = 2 << 30
+_NOT_OPEN = 44
+_NOT_WRITTEN = 47
+
+
+@dataclass(frozen=True)
+class _Order:
+    """One script to run, with all that ``run`` was told about it."""
+
+    script: str
+    stdin: bytes
+    timeout_s: float
+    ends_at: float
+    max_bytes: int
+    hold_stdin: bool
+
+
+class _NeverOpened(Exception):
+    """The command surely did not begin; the client's words are the message."""
+
+
+class SshTransport:
+    """Runs scripts with ``bash --noprofile --norc`` at the other end of ssh, whatever the login shell is."""
+
+    shares_files = False
+
+    def __init__(self, client: Client, env: Mapping[str, str]) -> None:
+        self._client = client
+        self._where = client.where
+        self._exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in env.items())
+        self._master = Master(client)
+        self._sessions = asyncio.Semaphore(_SESSIONS)
+        self._home: str | None = None
+
+    async def run(
+        self, script: str, *, stdin: bytes = b"", timeout_s: float, max_bytes: int = 8 << 20, hold_stdin: bool = False
+    ) -> Completed:
+        """Run a script; raises TransportError, whose ``outcome`` is not_sent only where that is proved."""
+        ends_at = time.monotonic() + timeout_s
+        order = _Order(script, stdin, timeout_s, ends_at, max_bytes, hold_stdin)
+        lost, wait_s = 0, 0.1
+        async with self._session(timeout_s):
+            while True:
+                socket = await self._master.socket(timeout_s=max(0.1, ends_at - time.monotonic()))
+                try:
+                    return await self._over(socket, order)
+                except _NeverOpened as problem:
+                    said = str(problem)
+                if crowded(said) and time.monotonic() + wait_s < ends_at:
+                    await asyncio.sleep(wait_s)
+                    wait_s = min(2 * wait_s, 2.0)
+                    continue
+                self._master.forget(socket)
+                lost += 1
+                if crowded(said):
+                    raise self._not_sent("takes no further session on this connection", said)
+                if lost > 1:
+                    raise self._not_sent("took a connection and lost it at once, twice", said)
+
+    @contextlib.asynccontextmanager
+    async def _session(self, timeout_s: float) -> AsyncIterator[None]:
+        try:
+            await asyncio.wait_for(self._sessions.acquire(), timeout_s)
+        except asyncio.TimeoutError:
+            raise self._not_sent(f"was busy with other commands of ours for {timeout_s:g} s", "") from None
+        try:
+            yield
+        finally:
+            self._sessions.release()
+
+    async def _over(self, socket: str, order: _Order) -> Completed:
+        """Run it over one connection. Raises _NeverOpened where that is proved, else TransportError."""
+        mark = secrets.token_hex(8)
+        text = f"{self._exports}printf '<<dmd:{mark}>>\\n' >&2\n{wrap(order.script, mark)}"
+        started = time.monotonic()
+        process = await self._start(socket)
+        reader, errors = Reader(mark, order.max_bytes), Bounded(order.max_bytes)
+        pieces = (text.encode() + b"\0", order.stdin)
+        talked = talk(process, pieces, reader, errors, after_mark_s=_AFTER_MARK_S, hold_stdin=order.hold_stdin)
+        try:
+            await asyncio.wait_for(talked, max(0.1, order.ends_at - started))
+        except asyncio.TimeoutError:
+            message = (
+                f"{self._where} did not finish a command within {order.timeout_s:g} s. It may have been carried out; "
+                f"it is looked for before anything is tried again."
+            )
+            raise TransportError(message, outcome="unknown", evidence=errors.lines()) from None
+        finally:
+            await let_go(process, finished=reader.ended)
+        code, said, seconds = process.returncode, bytes(errors.kept), time.monotonic() - started
+        if not reader.ended and code == 255:
+            raise self._lost(reader, said, socket)
+        done = reader.answer(where=self._where, code=code, stderr=said, stderr_cut=errors.cut, seconds=seconds)
+        return part_noise(done, mark)
+
+    async def _start(self, socket: str) -> asyncio.subprocess.Process:
+        # no connection of its own: only what the master carries, never a second login
+        argv = self._client.argv(
+            "-S", socket, command=(REMOTE,), chosen=("ControlMaster=no", "ControlPersist=no", "ProxyCommand=false")
+        )
+        try:
+            return await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=client_environment(),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise TransportError(f"ssh does not start here ({error}); nothing was sent.", outcome="not_sent") from error
+
+    def _lost(self, reader: Reader, stderr: bytes, socket: str) -> Exception:
+        """The client ended with 255 before the script did."""
+        said = stderr.decode("utf-8", "backslashreplace")
+        if not reader.started and never_opened(255, said):
+            return _NeverOpened(said)
+        self._master.forget(socket)
+        return TransportError(
+            f"The connection to {self._where} was lost while a command ran, so what it did is unknown. "
+            f"It is looked for before anything is tried again.",
+            outcome="unknown",
+            evidence=tuple(said.splitlines()[-20:]),
+        )
+
+    def _not_sent(self, what: str, said: str) -> TransportError:
+        return TransportError(
+            f"{self._where} {what}; nothing was sent. It is tried again.",
+            outcome="not_sent",
+            evidence=tuple(said.splitlines()[-20:]),
+        )
+
+    async def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
+        """Write a file under a temporary name, then rename it, if all of it has come. Missing folders are made 0700."""
+        folder, name = posixpath.split(path)
+        target, scratch = shlex.quote(path), shlex.quote(posixpath.join(folder, f".{name}.XXXXXX"))
+        script = f"""export LC_ALL=C; umask 077
+mkdir -p -- {shlex.quote(folder or ".")} && [ ! -d {target} ] && t=$(mktemp -- {scratch}) || exit {_NOT_WRITTEN}
+cat > "$t" && [ "$(wc -c < "$t")" -eq {len(data)} ] && chmod {mode:o} -- "$t" && mv -f -- "$t" {target} && exit 0
+rm -f -- "$t"; exit {_NOT_WRITTEN}
+"""
+        done = await self.run(script, stdin=data, timeout_s=_FILE_TIMEOUT_S + len(data) / _BYTES_PER_S)
+        if done.exit != 0:
+            raise self._file_error(f"write {path}", done)
+
+    async def get(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
+        """Read (a part of) a file."""
+        file = shlex.quote(path)
+        first = f"head -c {limit}" if limit is not None else "cat"
+        read = f"{first} < {file}"
+        if offset:
+            # 141: head had enough and closed the pipe
+            read = f"""tail -c +{offset + 1} < {file} | {first}; st=("${{PIPESTATUS[@]}}")
+[ "${{st[0]}}" = 0 ] || [ "${{st[0]}}" = 141 ] || exit "${{st[0]}}"
+exit "${{st[1]}}\""""
+        most = _MOST_BYTES if limit is None else limit
+        patience = _FILE_TIMEOUT_S + min(most, 256 << 20) / _BYTES_PER_S
+        done = await self.run(_open_first(file, read), timeout_s=patience, max_bytes=max(most, 1 << 16))
+        if done.exit != 0:
+            if _absent(done, "No such file or directory"):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            raise self._file_error(f"read {path}", done)
+        if done.truncated:
+            raise TransportError(
+                f"{path} at {self._where} is larger than {_MOST_BYTES >> 30} GiB; copy it by other means.",
+                outcome="refused",
+                transient=False,
+            )
+        return done.stdout
+
+    async def size(self, path: str) -> int | None:
+        """The file's size; None when it does not exist."""
+        file = shlex.quote(path)
+        done = await self.run(_open_first(file, f"wc -c < {file}"), timeout_s=_FILE_TIMEOUT_S)
+        if done.exit == 0 and done.out.strip().isdigit():
+            return int(done.out)
+        if _absent(done, "No such file or directory", "Not a directory"):
+            return None
+        raise self._file_error(f"look at {path}", done)
+
+    async def expand(self, path: str) -> str:
+        """The absolute path; a relative one starts at home."""
+        user = re.match(r"~([^/]+)", path)
+        if user is not None:
+            return await self._expand_user(path, user[1])
+        if path.startswith("/"):
+            return posixpath.normpath(path)
+        if self._home is None:
+            done = await self.run('printf %s "$HOME"', timeout_s=_FILE_TIMEOUT_S)
+            if not done.out.startswith("/"):
+                raise self._not_sent(f"says no home folder ({done.out[:100]!r})", done.err)
+            self._home = done.out
+        return posixpath.normpath(posixpath.join(self._home, path.removeprefix("~").lstrip("/")))
+
+    async def _expand_user(self, path: str, name: str) -> str:
+        home = ""
+        if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+            home = (await self.run(f"printf %s ~{name}", timeout_s=_FILE_TIMEOUT_S)).out
+        if not home.startswith("/"):
+            raise TransportError(
+                f"{self._where} has no user {name!r}, in whose home {path} would lie; correct the path.",
+                outcome="not_sent",
+                transient=False,
+            )
+        return posixpath.normpath(home + path[1 + len(name) :])
+
+    async def close(self) -> None:
+        """End a connection of ours; the user's own stays, and running jobs are not touched."""
+        await self._master.close()
+
+    def _file_error(self, what: str, done: Completed) -> TransportError:
+        said = done.err.strip().splitlines()
+        why = said[-1].rpartition(": ")[2].rstrip(".") if said else f"it ended with code {done.exit}"
+        return TransportError(
+            f"{self._where} could not {what}: {why}.", outcome="not_sent", transient=False, evidence=tuple(said[:20])
+        )
+
+
+def _absent(done: Completed, *words: str) -> bool:
+    """Whether the shell could not open the file for one of these reasons."""
+    return done.exit == _NOT_OPEN and done.err.rstrip().endswith(words)
+
+
+def _open_first(file: str, script: str) -> str:
+    """The script, after a proof that the file can be opened: else the shell's own words say why not."""
+    return f"export LC_ALL=C\n{{ : < {file}; }} || exit {_NOT_OPEN}\n{script}\n"
