@@ -193,23 +193,30 @@ class DiamondService:
         decision = await self.plan(envelope)
         return idle(decision, self.engine.collector.snapshot())
 
+    def _real(self, site: str) -> SiteLink:
+        """A site's link. Raises InvalidRequest where there is only a recording, which has no login node."""
+        link = self.links[site]
+        if link.site.simulated:
+            raise InvalidRequest(f"{site} is simulated: it shows recorded numbers, and there is nothing to look at.")
+        return link
+
     async def site_env(self, site: str) -> SiteEnv:
         """Facts of a site's login node, read there now."""
-        link = self.links[site]
+        link = self._real(site)
         python = link.site.python or (sys.executable if link.transport.shares_files else "python3")
         return await site_env(link, python=python, timeout_s=self._settings.command_timeout_s)
 
     async def execute(self, site: str, command: str) -> Executed:
         """Run one program that only looks. Raises InvalidRequest with those that may be run."""
-        return await lookaround.execute(self.links[site], command)
+        return await lookaround.execute(self._real(site), command)
 
     async def put_file(self, site: str, name: str, data: bytes, *, replace: bool = False) -> PutFile:
         """Put one small file into a site's work folder. Raises Conflict when it is there and shall not be replaced."""
-        return await lookaround.put_file(self.links[site], name, data, replace=replace)
+        return await lookaround.put_file(self._real(site), name, data, replace=replace)
 
     async def preflight(self, site: str) -> Preflight:
         """Try one site for real. Works on a service that was not started, too."""
-        link = self.links[site]
+        link = self._real(site)
         python = sys.executable if link.transport.shares_files else None
         interpreter, env = await asyncio.gather(
             _or_its_problem(self.interpreter(site, python, ())), _or_its_problem(self.site_env(site))
@@ -218,7 +225,7 @@ class DiamondService:
 
     async def smoke(self, site: str, client_token: str) -> Submitted:
         """Send the smallest real job there, as any other task."""
-        request, bundle = await asyncio.to_thread(smoke_job, self.links[site], client_token)
+        request, bundle = await asyncio.to_thread(smoke_job, self._real(site), client_token)
         return await self.submit(request, bundle)
 
     async def accounted(self, ref: str) -> Accounted:

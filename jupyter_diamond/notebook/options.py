@@ -186,9 +186,8 @@ def asks_for_help(words: list[str]) -> bool:
     return words[-1:] == ["?"] or not {"-h", "--help"}.isdisjoint(words)
 
 
-def parse_submit(line: str) -> SubmitOptions:
-    """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence."""
-    said = submit_parser().parse_args(split(line, "%%diamond_submit"))
+def _check_words(said: argparse.Namespace) -> None:
+    """Names that become variables here, or words of a scheduler's command there."""
     if not _NAME.match(said.NAME):
         raise InvalidRequest(
             f"{said.NAME!r} cannot be a task's name: it becomes a variable, so write letters, digits and _ only, "
@@ -201,6 +200,12 @@ def parse_submit(line: str) -> SubmitOptions:
     for option, value in (("--account", said.account), ("--qos", said.qos)):
         if value is not None and not re.fullmatch(r"[^\s,;|<>&$`'\"\\]+", value):
             raise InvalidRequest(f"{option} {value!r} is no name that a scheduler knows; write it as the site does.")
+
+
+def parse_submit(line: str) -> SubmitOptions:
+    """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence."""
+    said = submit_parser().parse_args(split(line, "%%diamond_submit"))
+    _check_words(said)
     outputs = names(said.outputs, "--out")
     if said.NAME in outputs:
         raise InvalidRequest(f"--out {said.NAME} would overwrite the task's own handle; give the task another name.")

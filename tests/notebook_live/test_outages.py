@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,7 +105,7 @@ def test_the_same_cell_in_a_new_kernel_attaches_to_the_job_of_the_dead_one(serve
     notebook.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
+@pytest.mark.users
 def test_a_full_disk_at_the_site_refuses_the_job_and_says_so(tmp_path, full_disk):
     with JupyterServer(tmp_path / "server", arguments=(f"--DiamondSites.this_machine_workdir={full_disk}",)) as server:
         notebook = Notebook(server, "full.ipynb")
@@ -124,7 +123,7 @@ def test_a_full_disk_at_the_site_refuses_the_job_and_says_so(tmp_path, full_disk
         assert notebook.value("v") == 7
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
+@pytest.mark.users
 def test_a_disk_that_fills_while_the_cell_runs_still_says_what_happened(tmp_path, full_disk):
     with JupyterServer(tmp_path / "server", arguments=(f"--DiamondSites.this_machine_workdir={full_disk}",)) as server:
         notebook = Notebook(server, "filling.ipynb")

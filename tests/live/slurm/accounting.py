@@ -69,19 +69,21 @@ class Accounting:
 
     def _start_database(self) -> None:
         folder = self.database
+        own = folder / "tmp"  # a server that starts removes the temporary tables of all others in the same folder
+        own.mkdir(parents=True, exist_ok=True)
         if not (folder / "data" / "mysql").exists():
-            folder.mkdir(exist_ok=True)
             install = [str(program("mariadb-install-db")), "--no-defaults", f"--datadir={folder}/data", "--user=root"]
             made = subprocess.run(
                 [*install, "--skip-test-db", "--auth-root-authentication-method=normal"],
                 capture_output=True,
                 text=True,
                 check=False,
+                env={**os.environ, "TMPDIR": str(own)},
             )
             if made.returncode:
                 raise TestbedError(f"mariadb-install-db failed: {made.stderr.strip() or made.stdout.strip()}")
         argv = [str(program("mariadbd")), "--no-defaults", f"--datadir={folder}/data", f"--socket={folder}/sock"]
-        argv += ["--skip-networking", "--user=root", f"--pid-file={folder}/pid", *FAST]
+        argv += ["--skip-networking", "--user=root", f"--pid-file={folder}/pid", f"--tmpdir={own}", *FAST]
         self.daemons.start("mariadbd", argv)
         wait_until(self._database_answers, 60, f"MariaDB did not answer (see {self.daemons.logs}/mariadbd.out)")
 
