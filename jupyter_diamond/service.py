@@ -216,6 +216,8 @@ class DiamondService:
 
     async def preflight(self, site: str) -> Preflight:
         """Try one site for real. Works on a service that was not started, too."""
+        if self.links[site].site.simulated:
+            return Preflight(site=site, checks=(lookaround.SIMULATED,))
         link = self._real(site)
         python = sys.executable if link.transport.shares_files else None
         interpreter, env = await asyncio.gather(

@@ -11,12 +11,14 @@ from datetime import datetime, timezone
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.looks import Idle, IdlePlace
-from jupyter_diamond.model.snapshot import NO_LIMIT, Limit, Record, SiteReading, Snapshot
+from jupyter_diamond.model.snapshot import Record, SiteReading, Snapshot
 from jupyter_diamond.model.task import Attempt, Task, TaskSummary
 from jupyter_diamond.notebook.card_text import printable
 from jupyter_diamond.notebook.client import DiamondClient
 from jupyter_diamond.notebook.options import envelope_of
+from jupyter_diamond.notebook.tables import by_reason
 from jupyter_diamond.notebook.vocabulary import LOOK, byte_size, clock, place_text, size_text, span_of_time, wall_clock
+from jupyter_diamond.notebook.wall_view import cap_text
 
 from .grammar import DONE, FAILED
 from .output import UNKNOWN, as_json, number, of, pairs, say, table
@@ -31,12 +33,6 @@ def _now() -> datetime:
 
 def _age(read_at: datetime | None) -> str:
     return "never read" if read_at is None else span_of_time((_now() - read_at).total_seconds())
-
-
-def _limit(cap: Limit) -> str:
-    if cap is NO_LIMIT:
-        return "none"
-    return UNKNOWN if not isinstance(cap, int) else span_of_time(cap)
 
 
 def _name(site: str, *, simulated: bool) -> str:
@@ -117,7 +113,7 @@ def _resource(site: SiteReading, record: Record) -> tuple[str, ...]:
         _name(site.site, simulated=site.simulated), record.partition, record.state,
         of(record.cpus_free, record.cpus_total), of(record.gpus_free, record.gpus_total),
         of(record.nodes_usable, record.nodes_total), number(record.running), number(record.pending), mine,
-        _limit(record.walltime_cap_s), _age(record.read_at),
+        cap_text(record.walltime_cap_s), _age(record.read_at),
     )  # fmt: skip
 
 
@@ -142,7 +138,7 @@ def _idle_table(found: Idle) -> None:
         (_name(place_text(place.site, place.partition), simulated=place.simulated), number(place.jobs_now),
          number(place.gpus_free), _gpu(place), number(place.cpus_free),
          UNKNOWN if place.memory_free_bytes is None else byte_size(place.memory_free_bytes), number(place.pending),
-         _limit(place.walltime_cap_s), _age(place.read_at))
+         cap_text(place.walltime_cap_s), _age(place.read_at))
         for place in found.places
     ]  # fmt: skip
     if rows:
@@ -150,11 +146,11 @@ def _idle_table(found: Idle) -> None:
     else:
         say("Nothing is free for such a job now.")
     for title, others in (("Not known", found.unknown), ("Full", found.full), ("Cannot run it", found.refused)):
-        if others:
+        groups = by_reason(found, others)
+        if groups:
             say(f"\n{title}:")
-            for other in others:
-                place = _name(place_text(other.site, other.partition or None), simulated=other.simulated)
-                say(f"  {place}: {other.why}")
+        for why, places in groups.items():
+            say(f"  {', '.join(places)}: {why}")
 
 
 def tasks(client: DiamondClient, said: Namespace) -> int:

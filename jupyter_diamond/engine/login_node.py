@@ -18,7 +18,8 @@ FACTS = (
 )  # fmt: skip
 _VERSIONS = {"slurm": "sinfo -V 2>/dev/null | head -n 1", "process": "echo 'this machine'"}
 _ACCOUNTS = {
-    "slurm": 'sacctmgr -nP show assoc where user="$(id -un)" format=Account,Partition,QOS 2>/dev/null',
+    "slurm": 'sacctmgr -nP show assoc where user="$(id -un)" ${cluster:+cluster="$cluster"} '
+    "format=Account,Partition,QOS 2>/dev/null",
 }
 _SCRIPT = r"""LC_ALL=C; export LC_ALL
 T=; command -v timeout >/dev/null 2>&1 && T='timeout 15'
@@ -56,7 +57,9 @@ done
 say containers "$c"
 say scheduler "$({version})"
 """
-_ACCOUNT_LINES = r"""a=$($T {command}); [ $? = 0 ] && printf '%s\n' "$a" | while IFS= read -r line; do
+# one accounting database may serve several clusters
+_ACCOUNT_LINES = r"""cluster=$($T scontrol show config 2>/dev/null | sed -n 's/^ClusterName *= *//p')
+a=$($T {command}); [ $? = 0 ] && printf '%s\n' "$a" | while IFS= read -r line; do
   say account "$line"
 done && say accounts_read yes
 """

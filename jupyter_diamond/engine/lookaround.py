@@ -15,6 +15,9 @@ from jupyter_diamond.model.views import Interpreter
 PUT_BYTES = 2_000_000
 PREFLIGHT_S = 90.0
 SLOW_PROBE_S = 60.0
+SIMULATED = Check(
+    name="reachable", answer="ok", sentence="Simulated: it shows recorded numbers, and nothing runs there."
+)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _OURS = frozenset({"attempts", "queue"})
 _TIMED_OUT = (124, 137)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.model.event import Event
-from jupyter_diamond.model.looks import Idle
+from jupyter_diamond.model.looks import Idle, OtherPlace
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.model.task import Captured, TaskSummary
 
@@ -130,8 +130,19 @@ def idle_text(found: Idle) -> str:
     if not found.places:
         groups += [("Full", found.full), ("Cannot run it", found.refused)]
     for title, others in groups:
-        lines += [f"{title}: {place_text(other.site, other.partition or None)}: {other.why}" for other in others]
+        lines += [f"{title}: {', '.join(places)}: {why}" for why, places in by_reason(found, others).items()]
     return "\n".join(lines)
+
+
+def by_reason(found: Idle, others: Iterable[OtherPlace]) -> dict[str, list[str]]:
+    """Places that share a reason stand together. Simulated ones are told only where they were asked for."""
+    groups: dict[str, list[str]] = {}
+    for other in others:
+        if other.simulated and found.envelope.site != other.site:
+            continue
+        place = place_text(other.site, other.partition or None) + (" (simulated)" if other.simulated else "")
+        groups.setdefault(other.why, []).append(place)
+    return groups
 
 
 def events_table(events: Iterable[Event]) -> pd.DataFrame:

@@ -66,7 +66,7 @@ def plain(wall: Wall, as_of: str) -> str:
     for name in wall["order"]:
         site, rows = wall["sites"][name], wall["rows"].get(name, {})
         word = f"{site['mark']} {name}  {site['means']}  {site['word']}  {age_text(site, wall['strip']['now'])}"
-        lines.append(word + ("  simulated" if site["simulated"] else ""))
+        lines.append(word)
         if site["problem"]:
             lines.append(f"    {site['problem']}")
         lines += _aligned([
@@ -103,7 +103,6 @@ def html(wall: Wall, as_of: str) -> str:
 
 def _site_html(site: dict[str, Any], rows: dict[str, Any], now: float) -> str:
     about = f"{site['means']} · {site['mark']} {site['word']} · {age_text(site, now)}"
-    about += " · simulated" if site["simulated"] else ""
     problem = f"<br>{_e(site['problem'])}" if site["problem"] else ""
     lines = "".join(
         "<tr>"

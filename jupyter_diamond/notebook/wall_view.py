@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from jupyter_diamond.model.snapshot import NO_LIMIT, Health, Limit, Record, SiteReading, Snapshot
+from jupyter_diamond.placement.words import duration
 
-from .vocabulary import byte_size, span_of_time
+from .vocabulary import byte_size
 
 Wall = dict[str, Any]
 
@@ -101,7 +102,7 @@ def _site(site: SiteReading) -> dict[str, Any]:
     mark, tone, word = HEALTH[site.health]
     return {
         "name": site.site,
-        "means": f"{site.transport} · {site.scheduler}" if site.transport else site.scheduler,
+        "means": " · ".join(filter(None, ("simulated",) if site.simulated else (site.transport, site.scheduler))),
         "simulated": site.simulated,
         "health": site.health, "mark": mark, "tone": tone, "word": word,
         "read_at": None if site.read_at is None else site.read_at.timestamp(),
@@ -144,7 +145,7 @@ def cap_text(cap: Limit) -> str:
     """The walltime cap: ``2 d``, ``none``, ``?``."""
     if cap is NO_LIMIT:
         return "none"
-    return span_of_time(cap) if isinstance(cap, int) else "?"
+    return duration(cap) if isinstance(cap, int) else "?"
 
 
 def kind_text(record: Record) -> str:

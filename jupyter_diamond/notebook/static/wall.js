@@ -4,6 +4,8 @@
 
 const SEGMENTS = 8;
 const OLD_S = 120; // two ticks of the probe
+const STALE_S = 600; // placement does not take such numbers any more
+const GAP = 8;
 const SHOWN = 10; // partitions of a site before "more"
 
 function make(tag, className, text) {
@@ -64,7 +66,7 @@ function initialize({ model }) {
 
 /** Partitions of a site that every word of the filter names, by their own name and kind or by their site's. */
 function matching(site, rows, words) {
-  const about = `${site.name} ${site.means} ${site.word} ${site.simulated ? "simulated" : ""}`.toLowerCase();
+  const about = `${site.name} ${site.means} ${site.word}`.toLowerCase();
   const left = words.filter((word) => !about.includes(word));
   const parts = site.partitions.filter((part) => rows[part]);
   if (!left.length) return parts;
@@ -222,7 +224,7 @@ function showSite(parts, site, rows, shown) {
   card.toggleAttribute("data-simulated", site.simulated);
   card.setAttribute("aria-label", `site ${site.name}`);
   setText(parts.name, site.name);
-  setText(parts.means, `${site.simulated ? "simulated · " : ""}${site.means}`);
+  setText(parts.means, site.means);
   setText(parts.mark, site.mark);
   setText(parts.word, site.word);
   parts.head.title = site.title;
@@ -260,7 +262,9 @@ function showProblem(parts, site) {
 function showAge(parts, site, now) {
   const seconds = site.read_at === null ? null : now - site.read_at;
   const old = seconds === null || seconds > OLD_S;
-  parts.age.toggleAttribute("data-old", old && seconds !== null);
+  const stale = site.health === "offline" || (seconds !== null && seconds > STALE_S);
+  parts.card.toggleAttribute("data-stale", stale);
+  parts.age.toggleAttribute("data-old", (old || stale) && seconds !== null);
   setText(parts.age, seconds === null ? "" : `${age(seconds)}${old ? " old" : ""}`);
   parts.age.title = seconds === null ? "" : `read ${moment(site.read_at, true)}`;
 }
@@ -295,8 +299,12 @@ function buildTop(redraw) {
   parts.ask.title = "Ask every site now";
   tools.append(parts.filter, parts.sort, parts.ask);
   top.append(tools);
-  // keys typed here are for the filter, not for the notebook
-  for (const element of [parts.filter, parts.sort]) element.addEventListener("keydown", (event) => event.stopPropagation());
+  // letters typed here are for the filter, not for the notebook; Ctrl+S still saves
+  for (const element of [parts.filter, parts.sort]) {
+    element.addEventListener("keydown", (event) => {
+      if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+    });
+  }
   return parts;
 }
 
@@ -305,7 +313,8 @@ function showStrip(parts, strip) {
     const { sum, value, label } = parts.sums[at];
     const least = total.value !== null && total.without.length > 0;
     setText(value, total.value === null ? "?" : `${least ? "≥ " : ""}${number(total.value)}`);
-    setText(label, strip.simulated ? `${total.label}, simulated` : total.label);
+    const lacks = total.without.length === 1 ? total.without[0] : `${total.without.length} sites`;
+    setText(label, [total.label, strip.simulated && "simulated", least && `without ${lacks}`].filter(Boolean).join(" · "));
     sum.dataset.sum = total.label;
     sum.title = total.without.length ? `${least ? "At least: not" : "Not"} known of ${total.without.join(", ")}` : "";
   });
@@ -326,11 +335,22 @@ async function askServer() {
 
 // -- life ----------------------------------------------------------------------------------------------------------
 
+/** A card spans as many rows of one pixel as it is high. */
+function fit() {
+  return new ResizeObserver((changes) => {
+    for (const { target } of changes) {
+      const rows = `span ${Math.ceil(target.getBoundingClientRect().height) + GAP}`;
+      if (target.style.gridRowEnd !== rows) target.style.gridRowEnd = rows;
+    }
+  });
+}
+
 function render({ model, el }) {
   const root = make("div", "jd-wall jd-wall-live");
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", "All sites");
   const cards = new Map();
+  const heights = fit();
   const wall = () => model.get("wall");
   // Seconds that the kernel's clock is ahead of the browser's. A wall from the past is one opened again, not skew.
   let skew = Math.max(0, wall().strip.now - Date.now() / 1000);
@@ -348,7 +368,10 @@ function render({ model, el }) {
       const shown = matching(site, rows, words);
       const named = words.every((word) => `${site.name} ${site.means} ${site.word}`.toLowerCase().includes(word));
       if (words.length && !shown.length && !named) continue;
-      if (!cards.has(name)) cards.set(name, buildSite(draw));
+      if (!cards.has(name)) {
+        cards.set(name, buildSite(draw));
+        heights.observe(cards.get(name).card);
+      }
       showSite(cards.get(name), site, rows, shown);
       showProblem(cards.get(name), site);
       standing.push(cards.get(name).card);
@@ -389,6 +412,7 @@ function render({ model, el }) {
   const ticking = setInterval(tick, 1000);
   return () => {
     clearInterval(ticking);
+    heights.disconnect();
     model.off("change:wall", fresh);
   };
 }
