@@ -42,7 +42,7 @@ class Card:
         self._lock = threading.RLock()
         self._id = f"diamond-{uuid4().hex[:12]}"
         self._slots = slots
-        self._filled = self._repeated = False
+        self._filled = False
         self._outputs: tuple[dict[str, Any], ...] = ()
         self._on_cancel = on_cancel
         self._view = view
@@ -99,17 +99,6 @@ class Card:
             self._publisher.update(static_bundle(view, self._log), display_id=self._id)
             if self._widget is not None:
                 self._widget.view = dict(view)
-
-    def repeat(self) -> None:
-        """Send the folded card and its outputs once more, within the cell that waited for the end.
-
-        What a thread sends between two cells is lost to a program that runs a notebook cell by cell (nbclient).
-        """
-        with self._lock:
-            if self._filled and not self._repeated:
-                self._repeated = True
-                self._fill_places()
-                self._publisher.update(static_bundle(self._view, self._log), display_id=self._id)
 
     def _fill_places(self) -> None:
         for place, bundle in enumerate(bundles(self._outputs) if self._slots else ()):
