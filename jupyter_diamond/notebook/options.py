@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import builtins
 import difflib
+import functools
 import keyword
 import re
 import shlex
@@ -124,6 +125,7 @@ class SubmitOptions:
     dry_run: bool = False
 
 
+@functools.cache
 def submit_parser() -> OptionParser:
     """The grammar of ``%%diamond_submit``."""
     parser = OptionParser(
