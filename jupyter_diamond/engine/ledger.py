@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.store import Store
 
@@ -74,6 +75,8 @@ class Ledger:
         """Change the newest attempt of a task together with the event that says why."""
         attempt = task.attempt
         assert attempt is not None, "a task always has an attempt"
+        if "state" in changes:
+            data = {"state": State(changes["state"]).value, **data}
         return await self.write(
             self.store.update_attempt,
             task.id,

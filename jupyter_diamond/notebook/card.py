@@ -16,6 +16,8 @@ from .card_view import CardView
 from .outputs import SLOTS, bundles
 from .publisher import Publisher
 
+CARD = "application/vnd.jupyter-diamond.card+json"
+"""Our labextension draws it: as the widget while that lives, else as the server knows the task."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 LOG_LINES_LIVE = 200
 
@@ -107,6 +109,7 @@ class Card:
     def _bundle(self) -> dict[str, Any]:
         bundle = static_bundle(self._view, self._log)
         if self._widget is not None:
+            bundle[CARD] = {"task": self._view["task_id"]}
             bundle[WIDGET] = {"version_major": 2, "version_minor": 0, "model_id": self._widget.model_id}
         return bundle
 
