@@ -9,9 +9,8 @@ import logging
 import secrets
 import sys
 import time
-from collections.abc import Coroutine
+from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
 
 from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
@@ -20,17 +19,17 @@ from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.results import read_file, read_log, read_result
-from jupyter_diamond.engine.smoke import smoke_job
+from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
-from jupyter_diamond.engine.submit import newest
-from jupyter_diamond.errors import Conflict, DiamondError, Infeasible, InvalidRequest
+from jupyter_diamond.engine.submit import Inputs, newest
+from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
-from jupyter_diamond.model.states import Phase
+from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
 from jupyter_diamond.parsing.quoting import quote
@@ -38,8 +37,6 @@ from jupyter_diamond.placement.idle import idle
 from jupyter_diamond.placement.policy import decide
 from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
 from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
-
-T = TypeVar("T")
 
 _ASK_INTERPRETER = """import importlib.util, json, sys
 def there(name):
@@ -221,7 +218,8 @@ class DiamondService:
         link = self._real(site)
         python = sys.executable if link.transport.shares_files else None
         interpreter, env = await asyncio.gather(
-            _or_its_problem(self.interpreter(site, python, ())), _or_its_problem(self.site_env(site))
+            lookaround.or_its_problem(self.interpreter(site, python, ())),
+            lookaround.or_its_problem(self.site_env(site)),
         )
         return await lookaround.preflight(link, interpreter, env)
 
@@ -233,22 +231,16 @@ class DiamondService:
     async def accounted(self, ref: str) -> Accounted:
         """What the site's accounting says of the newest attempt's job, asked now."""
         task = await self.task(ref)
-        attempt = newest(task)
-        link = self.links[attempt.site]
-        if attempt.native is None:
-            return Accounted(task_id=task.id, site=link.name, job=None, notes=("It has no job yet.",))
-        script = link.scheduler.accounting_script((attempt.native,), since=attempt.created_at)
-        done = await link.run(script, timeout_s=self._settings.command_timeout_s)
-        reading = link.scheduler.parse_accounting(done)
-        rows = tuple(row for row in reading.rows if row.job.id == attempt.native.id)
-        return Accounted(task_id=task.id, site=link.name, job=attempt.native, rows=rows, notes=reading.notes)
+        link = self.links[newest(task).site]
+        return await accounted(task.id, newest(task), link, timeout_s=self._settings.command_timeout_s)
 
     async def submit(self, request: TaskRequest, bundle: bytes) -> Submitted:
         """Take a task: planned, stored and on its way. The same client token always gives the same task."""
-        if known := await self._ledger.do(self._ledger.store.find_token, request.client_token):
+        known, namesakes = await self._ledger.do(self._known, request)
+        if known:
             return Submitted(task=known, created=False)
         self._check_bundle(request, bundle)
-        if not request.again and (twin := await self._twin(request)):
+        if not request.again and (twin := self._twin(request, namesakes)):
             return Submitted(task=twin, attached=True, created=False)
         decision = await self.plan(request.envelope)
         choice = decision.choice
@@ -256,18 +248,38 @@ class DiamondService:
             raise Infeasible(decision.sentence)
         if choice.simulated:
             raise Infeasible(f"{choice.site} is simulated: nothing was submitted. Choose another site.")
-        task_id = f"t{secrets.token_hex(5)}"
-        now = from_epoch(time.time())
-        await asyncio.to_thread(self._spool.save, task_id, bundle)
-        task, created = await self._ledger.write(
-            self._ledger.store.create_task, request, task_id=task_id, key=secrets.token_hex(32), decision=decision,
-            attempt=_first_attempt(choice, now), why_here=decision.sentence, at=now,
-        )  # fmt: skip
+        return await self._take(request, bundle, decision, choice)
+
+    async def _take(self, request: TaskRequest, bundle: bytes, decision: Decision, choice: Candidate) -> Submitted:
+        """Store the task and hand it to the engine."""
+        task_id, now = f"t{secrets.token_hex(5)}", from_epoch(time.time())
+        attempt = _first_attempt(choice, now)
+        folder = await self.engine.folder_for(attempt)
+        if folder is not None:  # task and intent are stored in one: a cell is to be with its scheduler in no time
+            attempt = attempt.model_copy(update={"state": State.SUBMITTING, "folder": folder, "submissions": 1})
+        inputs = Inputs(request, secrets.token_hex(32), bundle, announced=folder is not None)
+        if not inputs.small:
+            await asyncio.to_thread(self._spool.save, task_id, bundle)
+
+        def create() -> tuple[Task, bool]:
+            if inputs.small:
+                self._spool.save(task_id, bundle)
+            return self._ledger.store.create_task(
+                request, task_id=task_id, key=inputs.key, decision=decision, attempt=attempt,
+                why_here=decision.sentence, at=now,
+            )  # fmt: skip
+
+        task, created = await self._ledger.write(create)
         if created:
-            self.engine.adopt(task)
+            self.engine.adopt(task, inputs)
         else:
             await asyncio.to_thread(self._spool.drop, task_id)
         return Submitted(task=task, created=created)
+
+    def _known(self, request: TaskRequest) -> tuple[Task | None, tuple[Task, ...]]:
+        """In the store's thread: the task of this very request, and the active ones of its name."""
+        store = self._ledger.store
+        return store.find_token(request.client_token), store.active_same_name(request.name, request.notebook.path)
 
     def _check_bundle(self, request: TaskRequest, bundle: bytes) -> None:
         if len(bundle) > self._limits.bundle_bytes:
@@ -278,9 +290,12 @@ class DiamondService:
         if hashlib.sha256(bundle).hexdigest() != request.bundle_sha256:
             raise InvalidRequest("The cell's inputs were damaged on their way to the server; run the cell again.")
 
-    async def _twin(self, request: TaskRequest) -> Task | None:
-        """The same cell, still active (B27). Raises Conflict when another cell of that name is."""
-        active = await self._ledger.do(self._ledger.store.active_same_name, request.name, request.notebook.path)
+    def _twin(self, request: TaskRequest, active: tuple[Task, ...]) -> Task | None:
+        """The same cell, still active (B27). Raises Conflict when another cell of that name is.
+
+        One whose result is here is over for its user, though its scheduler may not have said so yet.
+        """
+        active = tuple(task for task in active if not newest(task).result_ready)
         for task in active:
             if task.digest == request.digest:
                 return task
@@ -354,14 +369,7 @@ class DiamondService:
         return EventPage(events=events, cursor=events[-1].seq if events else after)
 
 
-async def _or_its_problem(asking: Coroutine[object, object, T]) -> T | DiamondError:
-    try:
-        return await asking
-    except DiamondError as problem:
-        return problem
-
-
-def _first_attempt(choice: Candidate, now: object) -> Attempt:
+def _first_attempt(choice: Candidate, now: datetime) -> Attempt:
     return Attempt.model_validate({
         "n": 1, "token": f"dmd-{secrets.token_hex(8)}", "site": choice.site, "partition": choice.partition or None,
         "account": choice.account, "size": choice.size, "created_at": now, "state_since": now,

@@ -12,6 +12,7 @@ from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.manifest import EndFile, ForeignValue, Manifest
 
 M = TypeVar("M", bound=BaseModel)
+_TAIL = 4096
 
 
 class Started(ForeignValue):
@@ -29,6 +30,9 @@ class Seen(ForeignValue):
     end: EndFile | None = None
     manifest: Manifest | None = None
     unreadable: tuple[str, ...] = ()
+    log_bytes: int = 0
+    noticed: bool = False
+    """The scheduler has written into the log that it ends the job: nothing of ours may be left to write an end-file."""
 
 
 def parse(model: type[M], data: bytes) -> M | None:
@@ -39,8 +43,11 @@ def parse(model: type[M], data: bytes) -> M | None:
         return None
 
 
-def look(folder: str, *, started_known: bool) -> Seen:
-    """Look into a folder on this machine. Cheap when nothing is new: one or two ``stat`` calls."""
+def look(folder: str, *, started_known: bool, notice: bytes = b"", log_bytes: int = 0) -> Seen:
+    """Look into a folder on this machine. Cheap when nothing is new: two or three ``stat`` calls.
+
+    ``notice`` is looked for in what the log has grown since it was ``log_bytes`` long.
+    """
     started, end, manifest = None, None, None
     unreadable: list[str] = []
     if not started_known and (data := _read(folder, files.STARTED)) is not None:
@@ -55,7 +62,23 @@ def look(folder: str, *, started_known: bool) -> Seen:
             manifest = parse(Manifest, receipt)
             if manifest is None:
                 unreadable.append(files.MANIFEST)
-    return Seen(started=started, end=end, manifest=manifest, unreadable=tuple(unreadable))
+    size, noticed = _notice(folder, notice, log_bytes) if notice and end is None else (log_bytes, False)
+    return Seen(
+        started=started, end=end, manifest=manifest, unreadable=tuple(unreadable), log_bytes=size, noticed=noticed
+    )
+
+
+def _notice(folder: str, notice: bytes, seen: int) -> tuple[int, bool]:
+    """The log's size now, and whether its newest 4 KiB hold the notice. Whatever a cell prints is only read there."""
+    try:
+        with open(os.path.join(folder, files.LOG), "rb") as file:  # noqa: PTH118, PTH123 - called for every job every tick
+            size = os.fstat(file.fileno()).st_size
+            if size <= seen:
+                return size, False
+            file.seek(max(0, seen - len(notice), size - _TAIL))
+            return size, notice in file.read(_TAIL + len(notice))
+    except OSError:
+        return seen, False
 
 
 def _read(folder: str, name: str) -> bytes | None:

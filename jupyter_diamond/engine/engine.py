@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import secrets
 import socket
@@ -13,15 +14,17 @@ from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.spool import Spool
-from jupyter_diamond.engine.submit import newest
+from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.engine.watch import SiteWatcher
-from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.errors import DiamondError, TransportError
 from jupyter_diamond.model.event import Event
-from jupyter_diamond.model.task import Task
+from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.settings import DiamondEngine
 
 _FOREIGN_NEWS_S = 0.5
 """How often the store is asked whether another process wrote: 20 microseconds each."""
+_OWN_FIRST_S = 0.05
+"""A task that this very server has made is adopted with its making; one of another server's is read from the store."""
 
 
 class Engine:
@@ -42,6 +45,7 @@ class Engine:
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.collector = Collector(links, ledger, settings, log)
         self.advances = False
+        self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
         self._owned: set[asyncio.Task[None]] = set()
         self._working: set[asyncio.Task[None]] = set()
@@ -63,7 +67,16 @@ class Engine:
             await self._ledger.do(self._ledger.store.release_lease, self.holder)
             self.advances = False
 
-    def adopt(self, task: Task) -> None:
+    async def folder_for(self, attempt: Attempt) -> str | None:
+        """Where a new attempt would be staged by this server; None when it cannot hand it in right now."""
+        if not self.advances or attempt.site not in self._watchers or not await self._hold():
+            return None
+        try:
+            return await self._links[attempt.site].folder(attempt.token)
+        except TransportError:  # the submission meets it again, and says so
+            return None
+
+    def adopt(self, task: Task, inputs: Inputs | None = None) -> None:
         """Begin to advance a task, or hear that it was changed. Does nothing where another server advances work."""
         if not self.advances or task.state.terminal:
             return
@@ -71,7 +84,7 @@ class Engine:
         if watcher is None:
             self._log.warning("task %s runs at %s, which is no longer in the catalogue", task.id, newest(task).site)
             return
-        watcher.watch(task)
+        watcher.watch(task, inputs)
 
     def _own(self, coroutine: object, group: set[asyncio.Task[None]], name: str) -> None:
         task: asyncio.Task[None] = asyncio.create_task(coroutine, name=name)  # type: ignore[arg-type]
@@ -96,11 +109,20 @@ class Engine:
                 self._log.warning("%s", problem.message)
 
     async def _hold(self) -> bool:
-        """Whether this server holds the lease; renews it."""
-        return await self._ledger.write(self._ledger.store.take_lease, self.holder, at=time.time(), ttl_s=self._lease_s)
+        """Whether this server holds the lease: nobody can have taken it in the first half of its time.
+
+        The heart renews it each third, so the store is asked here only after this server slept, or its clock was set.
+        """
+        return 0 <= time.time() - self._granted_at < self._lease_s / 2 or await self._renew()
+
+    async def _renew(self) -> bool:
+        now = time.time()
+        mine = await self._ledger.write(self._ledger.store.take_lease, self.holder, at=now, ttl_s=self._lease_s)
+        self._granted_at = now if mine else -math.inf
+        return mine
 
     async def _try_lease(self) -> None:
-        mine = await self._hold()
+        mine = await self._renew()
         if mine and not self.advances:
             await self._take_over()
         elif not mine and self.advances:
@@ -140,7 +162,12 @@ class Engine:
     def _hear(self, event: Event) -> None:
         kind, _, task_id = event.subject.partition(":")
         if self.advances and kind == "task" and event.type in ("task.created", "task.cancel_requested"):
-            self._own(self._pick_up(task_id), self._working, f"diamond-pick-up-{task_id}")
+            picking_up = self._pick_up(task_id, new=event.type == "task.created")
+            self._own(picking_up, self._working, f"diamond-pick-up-{task_id}")
 
-    async def _pick_up(self, task_id: str) -> None:
+    async def _pick_up(self, task_id: str, *, new: bool) -> None:
+        if new:
+            await asyncio.sleep(_OWN_FIRST_S)
+            if any(task_id in watcher.watched for watcher in self._watchers.values()):
+                return
         self.adopt(await self._ledger.do(self._ledger.store.task, task_id))

@@ -11,12 +11,15 @@ from typing import Any, ParamSpec, TypeVar
 
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.store import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Listener = Callable[[Event], None]
+
+_PAGE = 500
 
 
 class Ledger:
@@ -27,6 +30,9 @@ class Ledger:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="diamond-store")
         self._store: Store | None = None
         self._cursor = 0
+        """The newest event that has been told; moved on the loop."""
+        self._read = 0
+        """The newest event that has been read; moved in the store's thread, so that none is told twice."""
         self._version = -1
         self._news = asyncio.Event()
         self._listeners: list[Listener] = []
@@ -34,7 +40,7 @@ class Ledger:
     async def open(self) -> None:
         """Open the store, migrating it when needed. Raises StoreError."""
         self._store = await asyncio.get_running_loop().run_in_executor(self._thread, Store, self.path)
-        self._cursor = await self.do(self.store.newest_event)
+        self._cursor = self._read = await self.do(self.store.newest_event)
         self._version = await self.do(self.store.data_version)
 
     async def close(self) -> None:
@@ -55,15 +61,22 @@ class Ledger:
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: method(*args, **kwargs))
 
     async def write(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a method that appends events, and tell whoever waits for them."""
-        result = await self.do(method, *args, **kwargs)
-        await self.pump()
-        return result
+        """Run a method that appends events, and tell whoever waits for them. One visit to the store's thread."""
+        loop = asyncio.get_running_loop()
+
+        def write_and_read() -> T:
+            result = method(*args, **kwargs)
+            self._read_news(loop)
+            return result
+
+        return await loop.run_in_executor(self._thread, write_and_read)
 
     async def update(self, task: Task, type_: str, data: dict[str, Any], **changes: Any) -> Task:
         """Change the newest attempt of a task together with the event that says why."""
         attempt = task.attempt
         assert attempt is not None, "a task always has an attempt"
+        if "state" in changes:
+            data = {"state": State(changes["state"]).value, **data}
         return await self.write(
             self.store.update_attempt,
             task.id,
@@ -83,26 +96,36 @@ class Ledger:
         for listener in self._listeners:
             listener(event)
 
-    async def pump(self) -> bool:
-        """Read what is new in the log and wake whoever waits. True when there was something."""
-        found = False
-        while events := await self.do(self.store.events, self._cursor, 500):
-            found = True
-            self._cursor = events[-1].seq
-            for event in events:
-                self.tell(event)
-        if found:
-            self._news.set()
-            self._news = asyncio.Event()
-        return found
-
     async def foreign_news(self) -> bool:
         """Look whether another process wrote; cheap enough to ask twice a second."""
-        version = await self.do(self.store.data_version)
-        if version == self._version:
-            return False
-        self._version = version
-        return await self.pump()
+        loop = asyncio.get_running_loop()
+
+        def look() -> bool:
+            version = self.store.data_version()
+            if version == self._version:
+                return False
+            self._version = version
+            return self._read_news(loop)
+
+        return await loop.run_in_executor(self._thread, look)
+
+    def _read_news(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """In the store's thread: read what is new in the log, and have it told before the caller goes on."""
+        found = False
+        while events := self.store.events(self._read, _PAGE):
+            found = True
+            self._read = events[-1].seq
+            loop.call_soon_threadsafe(self._tell_all, events)
+            if len(events) < _PAGE:
+                break
+        return found
+
+    def _tell_all(self, events: tuple[Event, ...]) -> None:
+        self._cursor = events[-1].seq
+        for event in events:
+            self.tell(event)
+        self._news.set()
+        self._news = asyncio.Event()
 
     async def wait(self, after: int, seconds: float) -> None:
         """Return when there are events after ``after``, or when the time is over."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Coroutine
 from datetime import datetime, timezone
+from typing import TypeVar
 
 from jupyter_diamond.engine import allowed
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.errors import Conflict, DiamondError, InvalidRequest
 from jupyter_diamond.model.looks import Check, Executed, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.views import Interpreter
+
+T = TypeVar("T")
 
 PUT_BYTES = 2_000_000
 PREFLIGHT_S = 90.0
@@ -60,6 +64,14 @@ async def put_file(link: SiteLink, name: str, data: bytes, *, replace: bool) -> 
         raise Conflict(f"{path} is there already at {link.name}; choose another name, or add --replace.")
     await link.transport.put(path, data)
     return PutFile(site=link.name, path=path, bytes=len(data), replaced=there)
+
+
+async def or_its_problem(asking: Coroutine[object, object, T]) -> T | DiamondError:
+    """An answer, or the error in its place: one check that fails must not hide the others."""
+    try:
+        return await asking
+    except DiamondError as problem:
+        return problem
 
 
 async def preflight(link: SiteLink, interpreter: Interpreter | DiamondError, env: SiteEnv | DiamondError) -> Preflight:

@@ -7,6 +7,7 @@ must be looked for by its token.
 
 from __future__ import annotations
 
+import functools
 import io
 import tarfile
 from importlib.resources import files as package_files
@@ -28,6 +29,7 @@ class SubmitAnswer(Value):
     answer: Completed
 
 
+@functools.cache
 def runner_source() -> bytes:
     """The runner, as it is sent to a site."""
     return (package_files("jupyter_diamond.cell.runner") / "diamond_runner.py").read_bytes()
@@ -53,9 +55,9 @@ def submit_script(folder: str, submit_command: str, *, k: int) -> str:
     out, err, rc = (files.submission(k, part) for part in ("out", "err", "rc"))
     staged = f"{files.BUNDLE} {files.RUNNER} {files.KEY} {files.JOB_SCRIPT}"
     return f"""umask 077
-mkdir -p {where} && chmod 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
+mkdir -p -m 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
 {_recorded(k)}
-(set -C; : > {files.submission(k, "intent")}) 2>/dev/null || {{ echo {_MARK}intent; exit 0; }}
+set -C; {{ true >{files.submission(k, "intent")}; }} 2>/dev/null || {{ echo {_MARK}intent; exit 0; }}; set +C
 said=$(tar -xf - 2>&1) && [ -s {files.JOB_SCRIPT} ] || {{
 rm -f {staged} {files.submission(k, "intent")}; cd / && rmdir {where} 2>/dev/null
 echo {_MARK}no_space; printf '%s\\n' "$said" >&2; exit 0; }}
@@ -63,7 +65,7 @@ echo {_MARK}no_space; printf '%s\\n' "$said" >&2; exit 0; }}
 }} >{out} 2>{err} </dev/null
 rc=$?
 echo $rc > {rc}.tmp && mv {rc}.tmp {rc}
-echo {_MARK}answered; cat {out}; cat {err} >&2; exit $rc
+echo {_MARK}answered; cat {out}; [ ! -s {err} ] || cat {err} >&2; exit $rc
 """
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
@@ -20,6 +21,7 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest
 from jupyter_diamond.settings import DiamondEngine
 
+SMALL_BYTES = 1 << 20
 _LOOKING = (State.SUBMITTING, State.SUBMIT_UNKNOWN)
 
 
@@ -28,6 +30,22 @@ def newest(task: Task) -> Attempt:
     attempt = task.attempt
     assert attempt is not None, "a stored task has an attempt"
     return attempt
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a submission sends, besides what the attempt itself says."""
+
+    request: TaskRequest
+    key: str
+    bundle: bytes = field(repr=False)
+    announced: bool = False
+    """The intent was stored together with the task, just now, and nothing has been sent yet."""
+
+    @property
+    def small(self) -> bool:
+        """Whether packing it takes less time than a way to another thread and back."""
+        return len(self.bundle) <= SMALL_BYTES
 
 
 class Submitter:
@@ -47,16 +65,18 @@ class Submitter:
         self._link, self._ledger, self._spool, self._settings, self._log = link, ledger, spool, settings, log
         self._holds = holds
 
-    async def bring_in(self, task: Task) -> Task:
-        """Work on the attempt until it has a job id or has ended."""
+    async def bring_in(self, task: Task, inputs: Inputs | None = None) -> Task:
+        """Work on the attempt until it has a job id or has ended. ``task`` is as the store has it now.
+
+        ``inputs`` saves reading them for the first try; they are not kept for others, for bundles may be large.
+        """
         pace = Pace(1.0, 60.0)
         while True:
-            task = await self._ledger.do(self._ledger.store.task, task.id)
             attempt = newest(task)
             if attempt.native is not None or attempt.state.terminal:
                 return task
             try:
-                task = await self._step(task)
+                task = await self._step(task, inputs)
             except (TransportError, SchedulerError) as problem:
                 task = await self._trouble(task, problem)
             except DiamondError as problem:
@@ -64,29 +84,34 @@ class Submitter:
             attempt = newest(task)
             if attempt.native is not None or attempt.state.terminal:
                 return task
+            inputs = None
             await asyncio.sleep(pace.next())
+            task = await self._ledger.do(self._ledger.store.task, task.id)
 
-    async def _step(self, task: Task) -> Task:
+    async def _step(self, task: Task, inputs: Inputs | None) -> Task:
+        if inputs is not None and inputs.announced:
+            return await self._send(task, inputs)
         if newest(task).state in _LOOKING:
             return await self._find(task)
         if task.cancel_requested_by is not None:
             return await self._cancelled(task)
-        return await self._send(task)
-
-    async def _send(self, task: Task) -> Task:
+        inputs = inputs or await self._inputs(task)
         if not await self._holds():
             return task  # this server slept and another took over: that one submits
-        link, attempt = self._link, newest(task)
-        folder = attempt.folder or await link.folder(attempt.token)
-        k = attempt.submissions + 1
-        request = await self._ledger.do(self._ledger.store.request, task.id)
-        job = self._job(request, attempt, folder)
-        parts = await self._parts(task, job)
-        script = submit_script(folder, link.scheduler.submit_command(job), k=k)
+        attempt = newest(task)
+        folder = attempt.folder or await self._link.folder(attempt.token)
         # the intent is in the store before the site hears of it
         task = await self._ledger.update(
-            task, "attempt.submitting", {"site": link.name}, state=State.SUBMITTING, folder=folder, submissions=k
-        )
+            task, "attempt.submitting", {"site": self._link.name},
+            state=State.SUBMITTING, folder=folder, submissions=attempt.submissions + 1,
+        )  # fmt: skip
+        return await self._send(task, inputs)
+
+    async def _send(self, task: Task, inputs: Inputs) -> Task:
+        link, attempt = self._link, newest(task)
+        job = self._job(inputs.request, attempt, attempt.folder or "")
+        parts = self._parts(inputs, job) if inputs.small else await asyncio.to_thread(self._parts, inputs, job)
+        script = submit_script(job.folder, link.scheduler.submit_command(job), k=attempt.submissions)
         try:
             done = await link.run(script, stdin=parts, timeout_s=self._settings.command_timeout_s)
         except TransportError as problem:
@@ -95,13 +120,16 @@ class Submitter:
             return await self._wait(task, problem)
         return await self._judge(task, read_answer(done))
 
-    async def _parts(self, task: Task, job: JobRequest) -> bytes:
-        key = await self._ledger.do(self._ledger.store.key, task.id, newest(task).n)
-        bundle = await asyncio.to_thread(self._spool.load, task.id)
+    async def _inputs(self, task: Task) -> Inputs:
+        store = self._ledger.store
+        request, key = await self._ledger.do(lambda: (store.request(task.id), store.key(task.id, newest(task).n)))
+        return Inputs(request, key, await asyncio.to_thread(self._spool.load, task.id))
+
+    def _parts(self, inputs: Inputs, job: JobRequest) -> bytes:
         return sealed({
-            files.BUNDLE: bundle,
+            files.BUNDLE: inputs.bundle,
             files.RUNNER: runner_source(),
-            files.KEY: key.encode(),
+            files.KEY: inputs.key.encode(),
             files.JOB_SCRIPT: self._link.scheduler.job_script(job).encode(),
         })  # fmt: skip
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from jupyter_diamond.engine import attempt_folder
 from jupyter_diamond.engine.attempt_folder import Seen
@@ -16,46 +18,19 @@ from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace
 from jupyter_diamond.engine.reconcile import final, from_folder, from_queue, lost
 from jupyter_diamond.engine.spool import Spool
-from jupyter_diamond.engine.submit import Submitter, newest
+from jupyter_diamond.engine.submit import Inputs, Submitter, newest
+from jupyter_diamond.engine.watched import Watched, folders
 from jupyter_diamond.errors import SchedulerError, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.jobs import JobRow, NativeJob
+from jupyter_diamond.model.jobs import JobRow
 from jupyter_diamond.model.manifest import EndFile, Manifest
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.settings import DiamondEngine
 
-_ACCOUNTING_FIRST_S = 0.25
-"""Slurm's accounting knows the end of a job about half a second after its last file."""
-
-
-@dataclass
-class Watched:
-    """One active attempt and what is known about it beyond the store."""
-
-    task: Task
-    end: EndFile | None = None
-    manifest: Manifest | None = None
-    settle: Pace | None = None
-    settle_at: float = 0.0
-    silent_since: float | None = None
-    cancel_at: float = 0.0
-    submission: asyncio.Task[Task] | None = None
-    queue_row: JobRow | None = None
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while a change is worked out and stored, so that two sources never overwrite each other."""
-
-    @property
-    def native(self) -> NativeJob | None:
-        """The job's id, once there is one."""
-        return newest(self.task).native
-
-    def ask_accounting(self, now: float, floor: float) -> None:
-        """The job seems to be over: ask for the final word soon, then ever more seldom."""
-        if self.settle is None:
-            self.settle = Pace(_ACCOUNTING_FIRST_S, 30.0, floor=min(floor, 1.0) * _ACCOUNTING_FIRST_S)
-            self.settle_at = now + self.settle.next()
+_OVERRUN_S = 120.0
+"""Slurm looks for jobs beyond their limit every 30 s, and may grant them some minutes."""
 
 
 @dataclass
@@ -74,10 +49,11 @@ class SiteWatcher:
         self._submitter = Submitter(self.link, self.ledger, self.spool, self.settings, self.log, holds=self.holds)
         self._pace = Pace(2.0, 60.0, floor=self.link.poll_floor_s)
         self._queue_at = 0.0
+        self._asked_at = -math.inf
         self._asks = asyncio.Event()
         self._looks = asyncio.Event()
 
-    def watch(self, task: Task) -> None:
+    def watch(self, task: Task, inputs: Inputs | None = None) -> None:
         """Take on a task, new or found again, or hear that something about it changed (a cancel request)."""
         known = self.watched.get(task.id)
         if known is None:
@@ -85,7 +61,8 @@ class SiteWatcher:
         elif task.version >= known.task.version:
             known.task = task
         if known.native is None and known.submission is None:
-            known.submission = asyncio.create_task(self._submitter.bring_in(task), name=f"diamond-submit-{task.id}")
+            bringing_in = self._submitter.bring_in(task, inputs)
+            known.submission = asyncio.create_task(bringing_in, name=f"diamond-submit-{task.id}")
             known.submission.add_done_callback(lambda _: self._wake())
         self._wake()
 
@@ -138,14 +115,14 @@ class SiteWatcher:
     async def _far_news(self, jobs: list[Watched]) -> bool:
         """Wait until something happened in these jobs' folders, or there are other jobs to wait for."""
         every_s = max(0.2, 5.0 * self._file_wait())  # a look costs a site more than it costs this machine
-        asking = asyncio.create_task(wait_for_news(self.link, _folders(jobs), every_s=every_s))
+        asking = asyncio.create_task(wait_for_news(self.link, folders(jobs), every_s=every_s))
         try:
             while not asking.done():
                 woken = asyncio.create_task(self._looks.wait())
                 await asyncio.wait({asking, woken}, return_when=asyncio.FIRST_COMPLETED)
                 woken.cancel()
                 self._looks.clear()
-                if not asking.done() and _folders(self._unfinished()) != _folders(jobs):
+                if not asking.done() and folders(self._unfinished()) != folders(jobs):
                     await asyncio.sleep(0.2)  # many cells are often submitted at once
                     return True
             news = False
@@ -204,12 +181,16 @@ class SiteWatcher:
                 except Exception:
                     # a defect of ours must not leave the other jobs of this site unwatched
                     self.log.exception("submission of %s failed unexpectedly; it will be tried again", known.task.id)
-                    known.submission = None
-                    asyncio.get_running_loop().call_later(5.0, self.watch, known.task)
+                    known.submission = asyncio.create_task(self._submit_again(known.task))
+                    known.submission.add_done_callback(lambda _: self._wake())
                     continue
                 known.submission = None
                 self._pace.reset()
                 self._queue_at = time.monotonic() + self._pace.next()
+
+    async def _submit_again(self, task: Task) -> Task:
+        await asyncio.sleep(5.0)
+        return await self._submitter.bring_in(await self.ledger.do(self.ledger.store.task, task.id))
 
     async def _send_cancels(self, now: float) -> None:
         due = [
@@ -229,17 +210,27 @@ class SiteWatcher:
 
     async def _look_into_folders(self) -> None:
         jobs = self._unfinished()
-        wanted = _folders(jobs)
-        if not wanted:
+        if not jobs:
             return
-        sights = await asyncio.to_thread(
-            lambda: [attempt_folder.look(folder, started_known=known) for folder, known in wanted]
-        )
+        looks = [
+            partial(
+                attempt_folder.look, newest(known.task).folder or "",
+                started_known=newest(known.task).started_at is not None, log_bytes=known.log_bytes,
+                notice=b"" if known.noticed else self.link.scheduler.end_notice,
+            )
+            for known in jobs
+        ]  # fmt: skip
+        sights = await asyncio.to_thread(lambda: [look() for look in looks])
         for known, seen in zip(jobs, sights, strict=True):
             await self._note_folder(known, seen)
 
     async def _note_folder(self, known: Watched, seen: Seen) -> bool:
         """Store what was seen; whether it changed anything."""
+        known.log_bytes = seen.log_bytes
+        if seen.noticed:  # a hint that is taken once: the cell itself may print such words
+            known.noticed = True
+            self._queue_at = min(self._queue_at, self._asked_at + self.link.poll_floor_s)
+            self._asks.set()
         async with known.lock:
             known.end, known.manifest = seen.end, seen.manifest
             changes = from_folder(newest(known.task), seen)
@@ -254,7 +245,7 @@ class SiteWatcher:
 
     async def _ask_queue(self, now: float) -> None:
         jobs = self._jobs()
-        self._queue_at = now + self._pace.next()
+        self._asked_at, self._queue_at = now, now + self._pause()
         script = self.link.scheduler.queue_script([known.native for known in jobs if known.native is not None])
         reading = self.link.scheduler.parse_queue(
             await self.link.run(script, timeout_s=self.settings.command_timeout_s)
@@ -263,12 +254,23 @@ class SiteWatcher:
         for known in jobs:
             row = rows.get(known.native.id) if known.native is not None else None
             known.queue_row = row
-            if row is None or row.state.terminal:
+            if row is None or row.state.terminal or row.state is State.COMPLETING:
                 # B07: absence is not an end; ask the sources that know
                 known.ask_accounting(now, self.link.poll_floor_s)
             if row is not None:
                 known.silent_since = None
                 await self._note_row(known, row)
+
+    def _pause(self) -> float:
+        """How long until the queue is asked again; soon around a job's time limit, which nothing else may tell of."""
+        wait = self._pace.next()
+        for attempt in (newest(known.task) for known in self._jobs()):
+            if attempt.started_at is None or attempt.state is not State.RUNNING:
+                continue
+            left = attempt.started_at.timestamp() + attempt.size.walltime_s - time.time()
+            if -_OVERRUN_S < left < wait:
+                wait = min(wait, max(left + 1.0, 5.0, self.link.poll_floor_s))
+        return wait
 
     async def _note_row(self, known: Watched, row: JobRow) -> None:
         async with known.lock:
@@ -319,7 +321,8 @@ class SiteWatcher:
             )
         elif row is not None:
             known.silent_since = None
-            if known.end is None and known.task.cancel_requested_by is None:
+            leaving = known.queue_row is not None and known.queue_row.state is State.COMPLETING
+            if known.end is None and known.task.cancel_requested_by is None and not leaving:
                 known.settle = None
         else:
             await self._silent(known, now)
@@ -364,11 +367,6 @@ class SiteWatcher:
                     known.task = await self.ledger.update(
                         known.task, "attempt.trouble", {"why": problem.message}, trouble=problem.message
                     )
-
-
-def _folders(jobs: list[Watched]) -> list[tuple[str, bool]]:
-    """Where to look for each job, and whether its start is known."""
-    return [(newest(known.task).folder or "", newest(known.task).started_at is not None) for known in jobs]
 
 
 async def _sleep(until: asyncio.Event, seconds: float | None) -> None:

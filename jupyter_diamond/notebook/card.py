@@ -16,6 +16,8 @@ from .card_view import CardView
 from .outputs import SLOTS, bundles
 from .publisher import Publisher
 
+CARD = "application/vnd.jupyter-diamond.card+json"
+"""Our labextension draws it: as the widget while that lives, else as the server knows the task."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 LOG_LINES_LIVE = 200
 
@@ -42,7 +44,7 @@ class Card:
         self._lock = threading.RLock()
         self._id = f"diamond-{uuid4().hex[:12]}"
         self._slots = slots
-        self._filled = self._repeated = False
+        self._filled = False
         self._outputs: tuple[dict[str, Any], ...] = ()
         self._on_cancel = on_cancel
         self._view = view
@@ -100,17 +102,6 @@ class Card:
             if self._widget is not None:
                 self._widget.view = dict(view)
 
-    def repeat(self) -> None:
-        """Send the folded card and its outputs once more, within the cell that waited for the end.
-
-        What a thread sends between two cells is lost to a program that runs a notebook cell by cell (nbclient).
-        """
-        with self._lock:
-            if self._filled and not self._repeated:
-                self._repeated = True
-                self._fill_places()
-                self._publisher.update(static_bundle(self._view, self._log), display_id=self._id)
-
     def _fill_places(self) -> None:
         for place, bundle in enumerate(bundles(self._outputs) if self._slots else ()):
             self._publisher.update(bundle.data, display_id=f"{self._id}-{place}", metadata=bundle.metadata)
@@ -118,6 +109,7 @@ class Card:
     def _bundle(self) -> dict[str, Any]:
         bundle = static_bundle(self._view, self._log)
         if self._widget is not None:
+            bundle[CARD] = {"task": self._view["task_id"]}
             bundle[WIDGET] = {"version_major": 2, "version_minor": 0, "model_id": self._widget.model_id}
         return bundle
 

@@ -11,7 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from .card_view import CardView, facts, headline, last_line
+from .card_view import CardView, facts, headline, last_line, what_and_next
 
 LOG_LINES = 200
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
@@ -64,7 +64,7 @@ def _below(view: CardView) -> str:
     """What must be seen without a click: trouble, or how it ended when it did not end well."""
     lines = []
     if view["sentence"] and view["ended"]:
-        lines.append(("jd-sentence", f"{view['sentence']} {view['action']}".strip()))
+        lines.append(("jd-sentence", what_and_next(view)))
     if view["trouble"]:
         lines.append(("jd-trouble", view["trouble"]))
     if view["note"]:

@@ -154,10 +154,18 @@ def last_line(view: CardView) -> str:
     if view["trouble"]:
         return view["trouble"]
     if view["ended"] and view["sentence"]:
-        return f"{view['sentence']} {view['action']}".strip()
+        return what_and_next(view)
     if view["note"]:
         return view["note"]
     return f"why here: {view['why_here']}" if view["why_here"] else view["timing"]
+
+
+def what_and_next(view: CardView) -> str:
+    """What happened and what to do, as two sentences: a cause may be an error's own words, without a full stop."""
+    said = view["sentence"]
+    if said and view["action"] and said[-1] not in ".!?:":
+        said += "."
+    return f"{said} {view['action']}".strip()
 
 
 def _started_at(task: Task, attempt: Attempt | None) -> float | None:
@@ -197,7 +205,8 @@ def _timing(task: Task, attempt: Attempt | None, now: datetime) -> str:
         return ""
     if attempt.started_at is not None:
         waited = (attempt.started_at - task.created_at).total_seconds()
-        return f"started {wall_clock(attempt.started_at, now)}, {span_of_time(waited)} after submit"
+        after = f"{span_of_time(waited)} after submit" if waited >= 1 else "at once"
+        return f"started {wall_clock(attempt.started_at, now)}, {after}"
     if task.phase is Phase.PENDING:
         said = _REASON[attempt.reason_class] if attempt.reason_class is ReasonClass.WILL_RUN else ""
         reason = f" ({attempt.reason})" if said and attempt.reason else ""
@@ -219,7 +228,7 @@ def _forecast(attempt: Attempt, now: datetime) -> str:
 
 def _sentence(task: Task, attempt: Attempt | None, now: datetime) -> str:
     if task.state.terminal or attempt is None:
-        return task.cause
+        return task.cause if _adds(task) else ""
     if task.state is State.PENDING:
         # That it will run is no news and stands beside the times; what needs the user's eye stands alone.
         if attempt.reason_class is ReasonClass.WILL_RUN:
@@ -230,6 +239,11 @@ def _sentence(task: Task, attempt: Attempt | None, now: datetime) -> str:
     if task.state in (State.UNKNOWN, State.SUBMIT_UNKNOWN):
         return task.cause or f"asking {attempt.site} since {wall_clock(attempt.state_since, now)}"
     return task.cause
+
+
+def _adds(task: Task) -> bool:
+    """False when the cause repeats the state's own words."""
+    return task.cause.rstrip(".").lower() != f"cancelled by {task.cancel_requested_by}".lower()
 
 
 def _candidates(decision: Decision | None) -> list[CandidateRow]:
@@ -257,11 +271,12 @@ def _candidate(candidate: Candidate, *, chosen: bool) -> CandidateRow:
         starts = f"after {candidate.queue_ahead} others"
     else:
         starts = "later"
+    rank = f"feasible, rank {candidate.rank}" if candidate.rank else "feasible"
     return CandidateRow(
         place=place_text(candidate.site, candidate.partition),
         size=_size(candidate.size),
         starts=starts,
-        reason=against[0] if against else "",
+        reason=against[0] if against else "chosen" if chosen else rank,
         chosen=chosen,
     )
 

@@ -214,13 +214,6 @@ class Following:
                 else:
                     card.refresh(view)
 
-    def repeat(self) -> None:
-        """Show the end once more on every card: called by a cell that waited for it."""
-        with self._lock:
-            cards = list(self._cards)
-        for card in cards:
-            card.repeat()
-
     def _note(self) -> str:
         parts = []
         if self._expected and self._expected.kept:

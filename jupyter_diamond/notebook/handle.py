@@ -67,10 +67,7 @@ class TaskHandle:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended; False when ``timeout`` seconds have passed before that."""
-        over = self._following.ended.wait(timeout)
-        if over:
-            self._following.repeat()
-        return over
+        return self._following.ended.wait(timeout)
 
     def result(self, name: str | None = None, timeout: float | None = None) -> Any:
         """What it returned: one value when it was asked for one, else a dict of all; waits for it.
@@ -84,8 +81,6 @@ class TaskHandle:
                 f"{self.name} has not returned anything after {timeout:g} s; it goes on. Ask again with a longer "
                 f"timeout, or see {self.name}.state."
             )
-        if self._following.ended.is_set():
-            self._following.repeat()
         return self._value(name)
 
     def _value(self, name: str | None) -> Any:

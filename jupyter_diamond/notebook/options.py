@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import builtins
 import difflib
+import functools
 import keyword
 import re
 import shlex
@@ -148,6 +149,7 @@ def idle_parser() -> OptionParser:
     return parser
 
 
+@functools.cache
 def submit_parser() -> OptionParser:
     """The grammar of ``%%diamond_submit``."""
     parser = OptionParser(

@@ -17,7 +17,10 @@ SLOTS = 8
 LONGEST_TEXT = 200_000
 """Characters of one text that a page is given: a browser stands still over megabytes. The log has all of it."""
 _WIDGET = "application/vnd.jupyter.widget-view+json"
-_ERROR_STYLE = "margin: 0; padding: 4px 8px; background: var(--jp-rendermime-error-background, #fdd)"
+_ERROR_STYLE = (  # as wide as the card, and as large as the printed output above it
+    "margin: 0 -20px 0 0; padding: 4px 8px; background: var(--jp-rendermime-error-background, #fdd); "
+    "font-size: var(--jp-code-font-size, 13px); line-height: var(--jp-code-line-height, 1.3)"
+)
 _IMAGES = ("image/png", "image/jpeg", "image/gif")
 
 

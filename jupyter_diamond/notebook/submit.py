@@ -156,9 +156,9 @@ def _state(handle: TaskHandle) -> str:
 
 
 def describe(dry: DryRun) -> str:
-    """The sentence above a dry run's tables."""
+    """The line above a dry run's tables; the decision's own sentence stands below them."""
     now = datetime.now(timezone.utc)
     age = [c.record_age_s for c in dry.decision.candidates if c.record_age_s is not None]
     old = f" (facts up to {max(age):.0f} s old at {now.astimezone():%H:%M:%S})" if age else ""
     problem = f" {dry.interpreter.problem}" if dry.interpreter and dry.interpreter.problem else ""
-    return f"{dry.name} was not sent. {dry.decision.sentence}{old}{problem}"
+    return f"{dry.name} was not sent{old}.{problem}"

@@ -22,6 +22,10 @@ from .following import LOG_BYTES, Following
 from .vocabulary import wall_clock
 
 WAIT_S = 25.0
+SOON_S = 0.3
+HAND_IN_S = 0.05
+PASSING = {"task.created", "decision.made", "attempt.submitting"}
+"""What is followed by the scheduler's answer, mostly at once: shown only when that takes longer than ``SOON_S``."""
 PAUSES_S = (0.3, 0.6, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Between two tries while the server is silent."""
 
@@ -34,6 +38,8 @@ class Watcher:
         self._lock = threading.Condition()
         self._followed: dict[str, Following] = {}
         self._cursor = -1
+        self._passing: list[Following] = []
+        self._fresh = False
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
         self._silent_since: datetime | None = None
@@ -46,6 +52,9 @@ class Watcher:
                 following = self._followed[task.id] = Following(self._client, task, expected)
             elif expected is not None:
                 following.expect(expected)
+            if self._cursor < 0 and not task.state.terminal:
+                self._cursor = task.version  # what happened before is in the task itself
+                self._fresh = task.state in (State.WAITING, State.SUBMITTING)
             self._run()
             missed = self._cursor > task.version
             self._lock.notify_all()
@@ -75,11 +84,11 @@ class Watcher:
     def _watch(self) -> None:
         failures = 0
         while not self._stopped.is_set():
-            if not self.active():
-                with self._lock:
+            with self._lock:
+                if not self.active():
                     self._cursor = -1
                     self._lock.wait(timeout=60.0)
-                continue
+                    continue
             try:
                 self._turn()
                 failures = 0
@@ -91,11 +100,12 @@ class Watcher:
 
     def _turn(self) -> None:
         """Wait for events and act on them."""
-        if self._cursor < 0:
-            self._cursor = self._client.events(-1).cursor
-            self._refresh_all()
-            return
-        page = self._client.events(self._cursor, wait_s=0.0 if self._silent_since else WAIT_S)
+        if self._fresh or self._passing:
+            # the server is busy handing the task in: asking now would only hold it up
+            self._fresh = False
+            self._stopped.wait(HAND_IN_S)
+        wait_s = 0.0 if self._silent_since else SOON_S if self._passing else WAIT_S
+        page = self._client.events(self._cursor, wait_s=wait_s)
         if self._silent_since is not None or page.cursor < self._cursor:
             # Events may have been missed, or the store is another one.
             self._cursor = page.cursor
@@ -119,7 +129,10 @@ class Watcher:
             if "attempt.result_ready" in types:
                 with following.turn:
                     self._fetch_result(following)
-        for following, _ in touched:
+        passing = [following for following, types in touched if types <= PASSING]
+        changed = [following for following, types in touched if not types <= PASSING]
+        late, self._passing = [following for following in self._passing if following not in changed], passing
+        for following in changed + late:
             self._bring_up_to_date(following)
 
     def _refresh_all(self) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from jupyter_diamond.model.decision import Answer, Candidate, Decision
 
 from . import words
 
-_ALWAYS = {"pin", "health", "partition", "capacity", "walltime", "whole node"}
+WIDTH = 100
 _ANSWERS = {"pass": "yes", "fail": "NO", "unknown": "?"}
 
 
@@ -22,9 +24,19 @@ def explain(decision: Decision) -> str:
     blocks += _block("Warnings", list(decision.warnings))
     blocks += _block("Refused", _grouped(decision, "fail"))
     blocks += _block("Not known", _grouped(decision, "unknown"))
+    blocks = [_wrapped(block) for block in blocks]
     if decision.candidates:
-        blocks.append(_table(decision))
+        blocks += _table(decision)
     return "\n\n".join(blocks)
+
+
+def _wrapped(block: str) -> str:
+    """Lines that no notebook has to break: it would do so in the middle of a word."""
+    lines = block.splitlines()
+    return "\n".join(
+        textwrap.fill(line, WIDTH, subsequent_indent="    " if line.startswith(" ") else "", break_on_hyphens=False)
+        for line in lines
+    )
 
 
 def _block(title: str, lines: list[str]) -> list[str]:
@@ -44,22 +56,26 @@ def _grouped(decision: Decision, answer: Answer) -> list[str]:
     return [f"{', '.join(names)}: {words.clause(sentence)}." for sentence, names in groups.items()]
 
 
-def _table(decision: Decision) -> str:
-    verdicts = [verdict for each in decision.candidates for verdict in each.verdicts]
-    # a rule of known machines that nobody failed says nothing here
-    telling = {verdict.rule for verdict in verdicts if verdict.answer != "pass"} | _ALWAYS
-    rules = [rule for rule in dict.fromkeys(verdict.rule for verdict in verdicts) if rule in telling]
+def _table(decision: Decision) -> list[str]:
+    """One column for each rule that somebody does not pass, and a line that names the others."""
+    passed: dict[str, bool] = {}
+    for each in decision.candidates:
+        for verdict in each.verdicts:
+            passed[verdict.rule] = passed.get(verdict.rule, True) and verdict.answer == "pass"
+    rules = [rule for rule, by_all in passed.items() if not by_all]
+    easy = [rule for rule, by_all in passed.items() if by_all]
     head = ["", "candidate", "account", "size", "starts", "ahead", "age", *rules]
     order = sorted(range(len(decision.candidates)), key=lambda at: (decision.candidates[at].rank or 1 << 30, at))
     rows = [head, *(_row(decision.candidates[at], rules, chosen=at == decision.chosen) for at in order)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     right = {head.index("ahead"), head.index("age")}
-    return "\n".join(
+    table = "\n".join(
         "  ".join(
             cell.rjust(widths[at]) if at in right else cell.ljust(widths[at]) for at, cell in enumerate(row)
         ).rstrip()
         for row in rows
     )
+    return [table, f"Every candidate passes: {', '.join(easy)}."] if easy else [table]
 
 
 def _row(candidate: Candidate, rules: list[str], *, chosen: bool) -> list[str]:

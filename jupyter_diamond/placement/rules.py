@@ -127,8 +127,9 @@ def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> str:
     gpus = max((shape.gpus for shape in shapes if shape.gpus is not None), default=0)
     held = max((shape.memory_bytes for shape in shapes if shape.memory_bytes is not None), default=None)
     lacks, changes = [], []
-    if envelope.gpus.min > gpus:
-        lacks.append(words.count(gpus, "GPU") if gpus else "no GPU")
+    no_gpus = "It has no GPUs" if envelope.gpus.min and not gpus else ""
+    if envelope.gpus.min > gpus > 0:
+        lacks.append(words.count(gpus, "GPU"))
         changes.append(f"--gpus {gpus}")
     if envelope.cpus.min > cpus:
         lacks.append(words.count(cpus, "core"))
@@ -137,7 +138,10 @@ def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> str:
         lacks.append(f"{words.memory(held)} of memory")
         changes.append(f"--memory {words.memory(held)}")
     if lacks:
-        return f"Its largest node has {' and '.join(lacks)}: ask for at most {' '.join(changes)}."
+        largest = f"its largest node has {' and '.join(lacks)}: ask for at most {' '.join(changes)}."
+        return f"{no_gpus}, and {largest}" if no_gpus else f"{largest[0].upper()}{largest[1:]}"
+    if no_gpus:
+        return f"{no_gpus}."
     return f"None of its nodes has {_least(envelope)} at once: ask for less of one of them."
 
 

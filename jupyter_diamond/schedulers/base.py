@@ -19,6 +19,8 @@ class Scheduler(Protocol):
     """One batch system. A parser raises SchedulerError (transient) when the *command* failed: that judges no job."""
 
     kind: str
+    end_notice: bytes
+    """What the scheduler itself writes into a job's log when it ends the job; empty when it writes nothing."""
 
     def probe_script(self) -> str:
         """One read-only round trip that tells the state of the whole site."""

@@ -30,6 +30,7 @@ class Database:
         with store_errors(path):
             make_private(path)
             raw = _connect(path)
+            self._wal = raw.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         self._raw = raw
         self._engine = create_engine("sqlite://", creator=lambda: raw, poolclass=StaticPool)
         event.listen(self._engine, "begin", _begin)
@@ -54,10 +55,16 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """One transaction that holds the write lock from its start: what it reads stays true until it commits."""
-        with self._turn, store_errors(self.path), self._writer.begin() as connection:
-            yield connection
+    def write(self, *, asked_again: bool = False) -> Iterator[Connection]:
+        """One transaction that holds the write lock from its start: what it reads stays true until it commits.
+
+        ``asked_again``: it holds nothing that the sites and the attempts' folders would not tell again, so it may be
+        lost in a power cut (never in a crash of this process) and does not wait for the disk.
+        """
+        with self._turn, store_errors(self.path):
+            self._raw.execute(f"PRAGMA synchronous = {'NORMAL' if asked_again and self._wal else 'FULL'}")
+            with self._writer.begin() as connection:
+                yield connection
 
     def data_version(self) -> int:
         """A number that changes when another process has written."""
@@ -92,7 +99,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     raw = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         raw.execute("PRAGMA foreign_keys = ON")
-        # FULL, not NORMAL: an attempt's row must outlive a power cut before its job is submitted
+        # FULL, not NORMAL: an attempt's row must outlive a power cut before its job is submitted; see ``write``
         raw.execute("PRAGMA synchronous = FULL")
         raw.execute(f"PRAGMA journal_mode = {journal_mode(path)}")
     except BaseException:

@@ -63,7 +63,7 @@ class Store:
 
         Raises InvalidRequest when ``data`` is no JSON or more than 8 KiB of it.
         """
-        with self._database.write() as connection:
+        with self._database.write(asked_again=True) as connection:
             return eventlog.append(connection, type, subject, data, at=at, dedup_key=dedup_key)
 
     def data_version(self) -> int:
@@ -85,7 +85,7 @@ class Store:
     ) -> tuple[Task, bool]:
         """Write a task with its first attempt. A known ``client_token`` gives its task and False; nothing is written.
 
-        ``key`` is the attempt's HMAC key in hex.
+        ``key`` is the attempt's HMAC key in hex. The attempt may already be ``submitting``: its intent is written too.
         """
         with self._database.write() as connection:
             known = _find(connection, tasks.c.client_token == request.client_token)
@@ -99,6 +99,8 @@ class Store:
             eventlog.append(connection, "task.created", subject, {"name": request.name}, at=at, dedup_key="created")
             placed = {"attempt": attempt.n, "site": attempt.site, "partition": attempt.partition}
             eventlog.append(connection, "decision.made", subject, placed, at=at, dedup_key=f"decision:{attempt.n}")
+            if attempt.state is State.SUBMITTING:
+                eventlog.append(connection, "attempt.submitting", subject, {"site": attempt.site}, at=at)
             return _get(connection, task_id), True
 
     def find_token(self, client_token: str) -> Task | None:
@@ -161,7 +163,7 @@ class Store:
         """
         if _FIXED & changes.keys():
             raise ValueError(f"an attempt's {', '.join(sorted(_FIXED & changes.keys()))} cannot be changed")
-        with self._database.write() as connection:
+        with self._database.write(asked_again=True) as connection:
             before = _attempt(connection, task_id, n)
             state = State(changes.get("state", before.state))
             if not may_move(before, state, data):
@@ -182,7 +184,7 @@ class Store:
         if not rows:
             return
         same = (attempts.c.task_id == bindparam("the_task")) & (attempts.c.n == bindparam("the_n"))
-        with self._database.write() as connection:
+        with self._database.write(asked_again=True) as connection:
             connection.execute(update(attempts).where(same).values(last_seen_at=bindparam("seen")), rows)
 
     def request_cancel(self, task_id: str, by: str, at: datetime) -> Task:
@@ -229,12 +231,12 @@ class Store:
 
     def take_lease(self, holder: str, *, at: float, ttl_s: float) -> bool:
         """Take the lease, or renew it. False while another holder's lease runs. ``at`` is seconds since 1970."""
-        with self._database.write() as connection:
+        with self._database.write(asked_again=True) as connection:
             return leases.take(connection, holder, at, ttl_s)
 
     def release_lease(self, holder: str) -> None:
         """Give the lease up, if ``holder`` has it."""
-        with self._database.write() as connection:
+        with self._database.write(asked_again=True) as connection:
             leases.release(connection, holder)
 
     def lease(self) -> tuple[str, float] | None:

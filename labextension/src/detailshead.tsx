@@ -42,7 +42,7 @@ export function DetailsHead(props: { panel: TaskPanel; task: Task }): JSX.Elemen
   );
 }
 
-function StateWords(props: { task: Task; attempt: Attempt | null }): JSX.Element {
+export function StateWords(props: { task: Task; attempt: Attempt | null }): JSX.Element {
   const { task, attempt } = props;
   const sign = stateSign(task.state);
   const reason = task.phase === 'PENDING' ? reasonWord(attempt?.reason_class ?? null) : '';
@@ -100,7 +100,7 @@ function Actions(props: { panel: TaskPanel; task: Task }): JSX.Element {
 }
 
 /** Elapsed of limit while it runs, the wait before, how long it took after. */
-function Progress(props: { task: Task; attempt: Attempt }): JSX.Element {
+export function Progress(props: { task: Task; attempt: Attempt }): JSX.Element {
   const { task, attempt } = props;
   const now = useNow(task.phase !== 'ENDED');
   const elapsed = secondsBetween(attempt.started_at, attempt.ended_at ?? now);
@@ -139,9 +139,10 @@ function Progress(props: { task: Task; attempt: Attempt }): JSX.Element {
   );
 }
 
-function Trouble(props: { task: Task; attempt: Attempt | null; problem: string }): JSX.Element {
+export function Trouble(props: { task: Task; attempt: Attempt | null; problem: string }): JSX.Element {
   const { task, attempt, problem } = props;
-  const cause = [task.cause, task.next].filter(text => text !== '').join(' ');
+  const said = task.cause === '' || task.next === '' || /[.!?:]$/.test(task.cause) ? task.cause : `${task.cause}.`;
+  const cause = [said, task.next].filter(text => text !== '').join(' ');
   const trouble = task.phase === 'ENDED' ? '' : (attempt?.trouble ?? '');
   const bad = task.phase === 'ENDED' && task.outcome !== 'OK' && task.outcome !== 'CANCELLED';
   return (

@@ -31,6 +31,9 @@ export function clock(seconds: number, scale: number = seconds): string {
 
 /** A length of time in its one or two largest units, e.g. `41 s`, `8 min`, `3 h 20 min`. */
 export function duration(seconds: number): string {
+  if (seconds < 0.1) {
+    return '< 1 s';
+  }
   if (seconds < 10) {
     return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`;
   }

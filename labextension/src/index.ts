@@ -7,6 +7,7 @@ import { IStateDB } from '@jupyterlab/statedb';
 import { IStatusBar } from '@jupyterlab/statusbar';
 
 import { PoolApi } from './api';
+import { drawCards } from './cardrenderer';
 import { TaskPanel } from './details';
 import { diamondIcon } from './icon';
 import { PoolModel } from './pool';
@@ -42,6 +43,7 @@ async function activate(
   const pool = new PoolModel(new PoolApi(app.serviceManager.serverSettings), app.serviceManager);
   const tracker = new WidgetTracker<TaskPanel>({ namespace: 'jupyter-diamond-tasks' });
   addCommands(app, pool, tracker, palette);
+  drawCards(app, pool, id => void app.commands.execute(CommandIDs.openTask, { id }));
   void restorer?.restore(tracker, {
     command: CommandIDs.openTask,
     args: panel => ({ id: panel.taskId }),

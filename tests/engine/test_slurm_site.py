@@ -5,9 +5,11 @@ import base64
 import json
 import os
 import subprocess
+import time
 
 import pytest
 
+from jupyter_diamond.engine.pace import Pace
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.states import State
 from tests.engine.conftest import ended, until
@@ -94,6 +96,31 @@ async def test_a_job_cancelled_by_hand_is_cancelled_not_failed(pool, testbed):
     assert slurm(testbed, "delta", "scancel", job).returncode == 0
     done = await ended(service, task, seconds=90)
     assert done.state is State.CANCELLED, done.cause
+
+
+async def test_slurms_own_words_in_the_log_end_the_wait_for_the_next_poll(pool, testbed):
+    """Slurm kills a batch job without a signal first, so no end-file tells of it; the queue is asked once a minute."""
+    service = await pool.start()
+    task = await pool.submit(service, "import time; time.sleep(600)", envelope=at("delta"))
+    job = (await running(service, task)).attempt.native.id
+    watcher = service.engine._watchers["delta"]
+    watcher._pace = Pace(600.0, 600.0)
+    watcher._queue_at = time.monotonic() + 600.0
+    assert slurm(testbed, "delta", "scancel", job).returncode == 0
+    done = await ended(service, task, seconds=30)
+    assert done.state is State.CANCELLED, done.cause
+
+
+async def test_the_queue_is_asked_soon_after_a_time_limit(pool):
+    service = await pool.start()
+    envelope = at("anvil", walltime_s=Span.exactly(60), memory_bytes=None)
+    task = await pool.submit(service, "import time; time.sleep(600)", envelope=envelope)
+    await running(service, task)
+    watcher = service.engine._watchers["anvil"]
+    watcher._pace = Pace(600.0, 600.0)
+    assert 50 < watcher._pause() < 63
+    await service.cancel(task.id, "you")
+    await ended(service, task, seconds=60)
 
 
 async def test_cancel_reaches_the_scheduler(pool, testbed):

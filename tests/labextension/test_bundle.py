@@ -130,6 +130,7 @@ FORMATS = [
     ("format.clock(41, 14400)", "0:00:41"),
     ("format.clock(4327)", "1:12:07"),
     ("format.clock(183840, 259200)", "2 d 03:04"),
+    ("format.duration(0.04)", "< 1 s"),
     ("format.duration(0.44)", "0.4 s"),
     ("format.duration(59.9)", "59 s"),
     ("format.duration(61)", "1 min 1 s"),

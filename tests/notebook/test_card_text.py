@@ -47,6 +47,18 @@ def test_a_failed_card_ends_with_the_cause_and_what_to_do():
     assert plain(card_view(failed, now=NOW)).split("\n")[1] == "Killed for memory: asked 2 GB. Ask for more."
 
 
+def test_an_error_s_own_words_and_what_to_do_are_two_sentences():
+    failed = task(State.FAILED, task={"cause": "KeyError: 'validation'", "next": "Read its traceback."})
+    assert plain(card_view(failed, now=NOW)).split("\n")[1] == "KeyError: 'validation'. Read its traceback."
+
+
+def test_who_cancelled_is_said_once():
+    cancelled = task(State.CANCELLED, task={"cause": "Cancelled by you.", "cancel_requested_by": "you"})
+    assert html(card_view(cancelled, now=NOW)).lower().count("cancelled by you") == 1
+    by_others = task(State.CANCELLED, task={"cause": "Cancelled at the site by operator."})
+    assert "Cancelled at the site by operator." in html(card_view(by_others, now=NOW))
+
+
 def test_a_card_that_may_still_change_carries_its_time():
     assert "as of " in plain(card_view(task(State.RUNNING, started_at=NOW), now=NOW))
     assert "as of " not in plain(card_view(task(State.CANCELLED), now=NOW))
@@ -115,6 +127,11 @@ def test_the_chosen_candidate_comes_first_and_refusals_carry_their_reason():
     ]  # fmt: skip
     assert rows[0]["chosen"]
     assert rows[2]["reason"] == "its limit is 30 min, and you asked for more."
+
+
+def test_a_candidate_that_would_do_says_where_it_stood():
+    rows = card_view(task(State.RUNNING), now=NOW, decision=Pool().plan(Envelope()))["candidates"]
+    assert [row["reason"] for row in rows[:2]] == ["chosen", "feasible, rank 2"]
 
 
 def test_a_simulated_site_says_so():

@@ -20,7 +20,7 @@ class Shell:
         self.kernel = object()
         self.display_pub = Channel()
         self.hooks = {}
-        self.events = SimpleNamespace(register=lambda name, hook: self.hooks.__setitem__(name, hook))
+        self.events = SimpleNamespace(register=self.hooks.__setitem__)
 
 
 def test_what_came_between_two_cells_is_said_again_in_the_next_one():

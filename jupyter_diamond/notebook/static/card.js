@@ -22,6 +22,11 @@ function clock(seconds) {
   return h ? `${h}:${two(m)}:${two(s)}` : `${two(m)}:${two(s)}`;
 }
 
+function twoSentences(what, next) {
+  // what happened may be an error's own words, without a full stop
+  return what && next && !/[.!?:]$/.test(what) ? `${what}. ${next}` : [what, next].filter(Boolean).join(" ");
+}
+
 function button(text, title, extra) {
   const element = make("button", extra, text);
   element.type = "button";
@@ -143,7 +148,7 @@ function showHead(parts, view) {
 
 function showLines(parts, view) {
   for (const key of ["sentence", "trouble", "note"]) {
-    const text = key === "sentence" ? [view.sentence, view.action].filter(Boolean).join(" ") : view[key];
+    const text = key === "sentence" ? twoSentences(view.sentence, view.action) : view[key];
     setText(parts[key], text);
     parts[key].hidden = !text;
   }
@@ -163,8 +168,9 @@ function showTables(parts, view) {
   }
   if (!parts.more.hidden) {
     const names = view.captured.map((c) => [c.name, c.type, c.travels, c.size, c.detail]);
-    parts.more.replaceChildren(table("jd-facts", [], view.facts));
+    parts.more.replaceChildren();
     if (names.length) parts.more.append(table("jd-captured", ["name", "type", "travels as", "size", ""], names));
+    parts.more.append(table("jd-facts", [], view.facts));
   }
 }
 

@@ -280,6 +280,8 @@ function buildTop(redraw) {
     parts.sums.push({ sum, value, label });
     top.append(sum);
   }
+  parts.lacking = make("div", "jd-lacking");
+  top.append(parts.lacking);
   const tools = make("div", "jd-tools");
   parts.filter = make("input", "jd-filter");
   parts.filter.type = "search";
@@ -309,15 +311,19 @@ function buildTop(redraw) {
 }
 
 function showStrip(parts, strip) {
+  const lacking = new Set();
   strip.sums.forEach((total, at) => {
     const { sum, value, label } = parts.sums[at];
     const least = total.value !== null && total.without.length > 0;
     setText(value, total.value === null ? "?" : `${least ? "≥ " : ""}${number(total.value)}`);
-    const lacks = total.without.length === 1 ? total.without[0] : `${total.without.length} sites`;
-    setText(label, [total.label, strip.simulated && "simulated", least && `without ${lacks}`].filter(Boolean).join(" · "));
+    setText(label, strip.simulated ? `${total.label}, simulated` : total.label);
     sum.dataset.sum = total.label;
+    for (const name of total.without) lacking.add(name);
     sum.title = total.without.length ? `${least ? "At least: not" : "Not"} known of ${total.without.join(", ")}` : "";
   });
+  const names = [...lacking];
+  setText(parts.lacking, names.length ? `Not all is known of ${names.slice(0, 4).join(", ")}${names.length > 4 ? " …" : ""}` : "");
+  parts.lacking.hidden = !names.length;
 }
 
 async function askServer() {

@@ -29,6 +29,7 @@ class ProcessScheduler:
     """Jobs as process groups on this machine, first in, first out."""
 
     kind = "process"
+    end_notice = b""
 
     def probe_script(self) -> str:
         """One command that tells what the machine has, what is free, and who waits."""

@@ -21,6 +21,7 @@ class SlurmScheduler:
     """Text methods for Slurm. Holds no state: what a site is like comes from its probe."""
 
     kind = "slurm"
+    end_notice = b"slurmstepd"  # slurmstepd-cn01: error: *** JOB 12 ON cn01 CANCELLED AT ... DUE TO TIME LIMIT ***
 
     def probe_script(self) -> str:
         """Partitions, nodes, counts, version and whether accounting answers: 0.2 s on a small site, five queries."""

@@ -25,11 +25,11 @@ CLOCK_SKEW = timedelta(hours=1)
 
 # SQUEUE_FORMAT and its kind change every table (B14); SBATCH_* beats what a job script says. SLURM_CONF names the site.
 def _scrub(*, keep: str, drop: str) -> str:
-    """Unset variables by patterns of a shell's ``case``."""
+    """Unset variables by patterns of a shell's ``case``. All of Slurm's begin with S, and bash lists them by itself."""
     return (
-        "for v in $(env | sed -n 's/^\\([A-Z][A-Z0-9_]*\\)=.*/\\1/p'); do\n"
-        f'  case $v in {keep}) ;; {drop}) unset "$v" ;; esac\n'
-        "done\n"
+        "if [ -n \"$BASH_VERSION\" ]; then eval 'v=${!S*}'\n"
+        "else v=$(env | sed -n 's/^\\(S[A-Z0-9_]*\\)=.*/\\1/p'); fi\n"
+        f'for v in $v; do case $v in {keep}) ;; {drop}) unset "$v" ;; esac; done\n'
     )
 
 

@@ -1,0 +1,50 @@
+"""One active attempt, and what is known about it beyond the store."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from jupyter_diamond.engine.pace import Pace
+from jupyter_diamond.engine.submit import newest
+from jupyter_diamond.model.jobs import JobRow, NativeJob
+from jupyter_diamond.model.manifest import EndFile, Manifest
+from jupyter_diamond.model.task import Task
+
+_ACCOUNTING_FIRST_S = 0.25
+"""Slurm's accounting knows the end of a job about half a second after its last file."""
+
+
+@dataclass
+class Watched:
+    """One active attempt and what is known about it beyond the store."""
+
+    task: Task
+    end: EndFile | None = None
+    manifest: Manifest | None = None
+    settle: Pace | None = None
+    settle_at: float = 0.0
+    silent_since: float | None = None
+    cancel_at: float = 0.0
+    submission: asyncio.Task[Task] | None = None
+    queue_row: JobRow | None = None
+    log_bytes: int = 0
+    noticed: bool = False
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a change is worked out and stored, so that two sources never overwrite each other."""
+
+    @property
+    def native(self) -> NativeJob | None:
+        """The job's id, once there is one."""
+        return newest(self.task).native
+
+    def ask_accounting(self, now: float, floor: float) -> None:
+        """The job seems to be over: ask for the final word soon, then ever more seldom."""
+        if self.settle is None:
+            self.settle = Pace(_ACCOUNTING_FIRST_S, 30.0, floor=min(floor, 1.0) * _ACCOUNTING_FIRST_S)
+            self.settle_at = now + self.settle.next()
+
+
+def folders(jobs: list[Watched]) -> list[tuple[str, bool]]:
+    """Where to look for each job, and whether its start is known."""
+    return [(newest(known.task).folder or "", newest(known.task).started_at is not None) for known in jobs]

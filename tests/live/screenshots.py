@@ -1,0 +1,237 @@
+"""``python -m tests.live.screenshots FOLDER``: every view as a picture, light and dark, on the real clusters."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.live.browser import SECONDS, SERVER_ARGUMENTS, LabPage, chromium, write_notebook
+from tests.live.jupyter import JupyterServer
+from tests.live.slurm import Testbed, TestbedError
+from tests.live.slurm.testbed import sweep
+
+LOAD = "%load_ext jupyter_diamond\nimport time\nimport matplotlib.pyplot as plt\nimport numpy as np"
+VALUES = (
+    "rng = np.random.default_rng(7)\nx = rng.normal(size=(4000, 5))\ny = x @ [1, -2, 0.5, 0, 3] + rng.normal(size=4000)"
+)
+FIT = """\
+%%diamond_submit fit --cpus 2-4 --memory 2G --time 10m --in x,y --out model
+for epoch in range(1, 100):
+    print(f"epoch {epoch:2d}  loss {0.2 + 2 / epoch:.3f}", flush=True)
+    time.sleep(0.5)
+    if epoch == 14:
+        break
+model = np.linalg.lstsq(np.c_[np.ones(len(x)), x], y, rcond=None)[0]
+figure, axes = plt.subplots(figsize=(4.5, 3))
+axes.plot(y, np.c_[np.ones(len(x)), x] @ model, ".", markersize=2)
+axes.set(xlabel="measured", ylabel="fitted");"""
+BROKEN = """\
+%%diamond_submit broken --time 10m
+def tokens(path, limit):
+    rows = {"train": 100, "test": 20}
+    print("reading", path)
+    return rows[path][:limit]
+
+tokens("validation", 10)"""
+SLEEPER = "%%diamond_submit sweep --time 2h --cpus 8\nprint('seed 0', flush=True)\ntime.sleep(600)"
+WAITER = "%%diamond_submit big --gpus 4 --nodes 2 --time 4h{where}\ntime.sleep(600)"
+DRY = "%%diamond_submit plan --gpus 1 --memory 32G --time 1h --dry-run\nx.mean()"
+TALL = 5200
+"""So that every cell is drawn: those out of sight are not in the page."""
+SITES, TASKS = "%diamond sites", "%diamond tasks"
+
+
+class Album:
+    """Where pictures go; every one is taken in both themes."""
+
+    def __init__(self, folder: Path, lab: LabPage) -> None:
+        self.folder = folder
+        self.lab = lab
+
+    def take(self, name: str, *parts: Locator, margin: int = 8) -> None:
+        """A picture of one part of the page or of several side by side; of the whole page when none is named."""
+        for dark in (False, True):
+            self.lab.theme(dark=dark)
+            path = self.folder / f"{name}-{'dark' if dark else 'light'}.png"
+            boxes = [box for part in parts if (box := part.bounding_box())]
+            if not boxes:
+                self.lab.page.screenshot(path=path, animations="disabled")
+                continue
+            left, top = (max(0.0, min(box[side] for box in boxes) - margin) for side in ("x", "y"))
+            right = max(box["x"] + box["width"] for box in boxes) + margin
+            bottom = max(box["y"] + box["height"] for box in boxes) + margin
+            clip = {"x": left, "y": top, "width": right - left, "height": bottom - top}
+            self.lab.page.screenshot(path=path, clip=clip, animations="disabled")  # type: ignore[arg-type]
+        print(name, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Take all pictures."""
+    parser = argparse.ArgumentParser(prog="python -m tests.live.screenshots", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the pictures go")
+    folder: Path = parser.parse_args(arguments).folder
+    folder.mkdir(parents=True, exist_ok=True)
+    base = Path(tempfile.mkdtemp(prefix="diamond-shots-"))
+    try:
+        with clusters(base) as testbed, chromium("--hide-scrollbars") as browser:
+            picture_jobs(folder, base / "jobs", browser, testbed)
+            picture_missing_half(folder, base / "bare", browser)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+    return 0
+
+
+@contextmanager
+def clusters(base: Path) -> Iterator[Testbed | None]:
+    """The clusters; None where they cannot be started: the pictures then show this machine."""
+    sweep()
+    try:
+        testbed = Testbed()
+    except TestbedError as error:
+        print(f"Without Slurm: {error}", file=sys.stderr)
+        yield None
+        return
+    try:
+        testbed.up()
+    except TestbedError as error:
+        print(f"Without Slurm: {error}", file=sys.stderr)
+        testbed.down()
+        yield None
+        return
+    try:
+        yield testbed
+    finally:
+        testbed.down()
+
+
+def picture_jobs(folder: Path, base: Path, browser: Browser, testbed: Testbed | None) -> None:
+    """The notebook, its cards and the sidebar, from the first submit to the last end."""
+    sites = testbed.sites_yaml(base / "sites.yaml", base / "work") if testbed else None
+    arguments = ("--DiamondSites.this_machine=False",) if sites else ()
+    where = " --site delta:gpuA100x4" if testbed else ""
+    waiter = (
+        WAITER.format(where=where) if testbed else WAITER.replace("--gpus 4 --nodes 2", "--cpus 1").format(where="")
+    )
+    if testbed:
+        fill(testbed)
+    with JupyterServer(base, sites=sites, arguments=(*arguments, *SERVER_ARGUMENTS)) as server:
+        cells = (LOAD, VALUES, FIT, BROKEN, SLEEPER, waiter, DRY, SITES, TASKS)
+        write_notebook(server.notebooks / "study.ipynb", *cells)
+        lab = LabPage(browser, server, height=TALL)
+        try:
+            picture_notebook(Album(folder, lab))
+        finally:
+            lab.close()
+        lab = LabPage(browser, server, height=850)
+        try:
+            picture_page(Album(folder, lab))
+        finally:
+            lab.close()
+
+
+def fill(testbed: Testbed) -> None:
+    """Others use the clusters too."""
+    for n in range(3):
+        testbed.sbatch("delta", "sleep 900", "-p", "cpu", "-n", str(20 + 30 * n))
+    busy = testbed.sbatch("delta", "sleep 900", "-p", "gpuA100x4", "-N", "1", "--gres=gpu:3", "-A", "bbka-delta-gpu")
+    testbed.wait_running("delta", busy)
+    testbed.sbatch("anvil", "sleep 900", "-p", "shared", "-n", "90")
+    testbed.sbatch("anvil", "sleep 900", "-p", "ai", "--gres=gpu:4", "-A", "cis220051-ai")
+
+
+def picture_notebook(album: Album) -> None:
+    """Each card by itself, in every state; the tables."""
+    lab = album.lab
+    lab.open("study.ipynb")
+    lab.run(0)
+    lab.run(1)
+    lab.show_sidebar()
+    lab.run(5)
+    lab.wait_card(5, "pending")
+    expect(lab.card(5)).to_contain_text("will run")
+    album.take("card-pending", lab.card(5))
+    lab.run(4)
+    lab.wait_card(4, "running")
+    lab.run(2)
+    running = lab.wait_card(2, "running")
+    expect(running.locator(".jd-last")).to_contain_text("epoch")
+    album.take("card-running", lab.card(2))
+    running.locator(".jd-button-candidates").click()
+    running.locator(".jd-button-more").click()
+    album.take("card-running-unfolded", lab.card(2))
+    lab.task("fit").click()
+    expect(lab.details.locator(".jp-diamond-log")).to_contain_text("epoch")
+    picture_details(album)
+    lab.wait_card(2, "completed")
+    album.take("card-ended", lab.outputs(2))
+    lab.card(2).locator("summary").click()
+    album.take("card-ended-unfolded", lab.card(2))
+    lab.run(3)
+    lab.wait_card(3, "failed")
+    album.take("card-failed", lab.outputs(3))
+    lab.card(4).locator(".jd-button-cancel").click()
+    lab.wait_card(4, "cancelled")
+    album.take("card-cancelled", lab.outputs(4))
+    for n, name in ((6, "dry-run"), (7, "sites-table"), (8, "tasks-table")):
+        lab.run(n)
+        album.take(name, lab.cell(n))
+
+
+def picture_details(album: Album) -> None:
+    """The task's own page, tab by tab."""
+    lab = album.lab
+    lab.page.set_viewport_size({"width": 1400, "height": 850})
+    album.take("details-log", lab.details)
+    for tab in ("why", "attempts", "cell", "events"):
+        lab.details.locator(f'[role="tab"][data-tab="{tab}"]').click()
+        expect(lab.details.locator(f'.jp-diamond-tabbody[data-tab="{tab}"]')).not_to_be_empty()
+        album.take(f"details-{tab}", lab.details)
+    lab.page.set_viewport_size({"width": 1400, "height": TALL})
+    lab.activate_notebook("study.ipynb")
+
+
+def picture_page(album: Album) -> None:
+    """What a researcher has before the eyes: JupyterLab as a whole, and the sidebar by itself."""
+    lab = album.lab
+    write_notebook(lab.server.notebooks / "today.ipynb", LOAD, VALUES, FIT, SLEEPER)
+    lab.open("today.ipynb")
+    for n in (0, 1, 3, 2):
+        lab.run(n)
+    lab.show_sidebar()
+    card = lab.wait_card(2, "running")
+    lab.wait_card(3, "running")
+    expect(card.locator(".jd-last")).to_contain_text("epoch  5")
+    card.scroll_into_view_if_needed()
+    album.take("lab")
+    album.take("sidebar", lab.page.locator("#jp-left-stack"), margin=0)
+    lab.wait_card(2, "completed")
+    album.take("lab-ended")
+    lab.restart_kernel()
+    gone = lab.outputs(3).locator(".jp-diamond-keptcard:visible")
+    gone.scroll_into_view_if_needed()
+    album.take("card-kernel-gone", gone)
+
+
+def picture_missing_half(folder: Path, base: Path, browser: Browser) -> None:
+    """The frontend without its server half."""
+    without = ("--ServerApp.jpserver_extensions={'jupyter_diamond': False}",)
+    with JupyterServer(base, arguments=(*without, *SERVER_ARGUMENTS)) as server:
+        lab = LabPage(browser, server, height=850)
+        try:
+            lab.open()
+            lab.show_sidebar()
+            lab.page.locator('[data-notice="missing"]').wait_for(timeout=20 * SECONDS)
+            Album(folder, lab).take("server-half-missing", lab.page.locator("#jp-left-stack"), margin=0)
+        finally:
+            lab.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
