@@ -225,7 +225,9 @@ class DiamondService:
 
     async def smoke(self, site: str, client_token: str) -> Submitted:
         """Send the smallest real job there, as any other task."""
-        request, bundle = await asyncio.to_thread(smoke_job, self._real(site), client_token)
+        link = self._real(site)
+        await self.refresh(site)  # a site that has just come back is tried, not judged by what was
+        request, bundle = await asyncio.to_thread(smoke_job, link, client_token)
         return await self.submit(request, bundle)
 
     async def accounted(self, ref: str) -> Accounted:

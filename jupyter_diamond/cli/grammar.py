@@ -44,7 +44,10 @@ VERBS: tuple[Verb, ...] = (
             _arg("--refresh", action="store_true", help="ask the sites now"),
         ),
     ),
-    Verb("idle", "Where such a job could start now; what is not known stands apart."),
+    Verb(
+        "idle", "Where such a job could start now; what is not known stands apart.",
+        (_arg("--refresh", action="store_true", help="ask the sites now"),),
+    ),
     Verb(
         "tasks", "Your tasks, newest first.",
         (

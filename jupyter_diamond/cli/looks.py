@@ -119,7 +119,10 @@ def _resource(site: SiteReading, record: Record) -> tuple[str, ...]:
 
 def idle(client: DiamondClient, said: Namespace) -> int:
     """Where such a job could start now."""
-    found = client.idle(envelope_of(said))
+    envelope = envelope_of(said)
+    if said.refresh:
+        client.refresh(envelope.site)
+    found = client.idle(envelope)
     if said.json:
         as_json(found)
     else:

@@ -1,4 +1,4 @@
-"""The smoke job: the smallest real task, sent the ordinary way, so that the whole way is tried; and its verification."""
+"""The smoke job, the smallest real task, sent the ordinary way so that the whole way is tried; and its verification."""
 
 from __future__ import annotations
 

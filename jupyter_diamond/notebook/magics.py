@@ -139,7 +139,10 @@ class DiamondMagics(Magics):
         return events_table(client.events(max(0, newest - said.limit), limit=said.limit).events)
 
     def _idle(self, said: Any) -> Any:
-        found = self._session.client.idle(envelope_of(said))
+        envelope = envelope_of(said)
+        if said.refresh:
+            self._session.client.refresh(envelope.site)
+        found = self._session.client.idle(envelope)
         apart = idle_text(found)
         if apart:
             _show(Text(apart))

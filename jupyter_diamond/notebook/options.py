@@ -146,6 +146,7 @@ def idle_parser() -> OptionParser:
         description="Where such a job could start now; what is not known stands apart.",
     )  # fmt: skip
     add_needs(parser)
+    parser.add_argument("--refresh", action="store_true", help="ask the sites now")
     return parser
 
 

@@ -71,13 +71,12 @@ def test_the_wall_shows_what_scontrol_says_while_real_jobs_hold_gpus(testbed, se
 
 def test_every_job_that_idle_promises_starts(testbed, cli):
     """Two jobs of four GPUs fit into gpuA100x4: both start, and then none is promised any more."""
-    asked = ("idle", "--gpus", "4", "--site", "delta:gpuA100x4")
+    asked = ("idle", "--gpus", "4", "--site", "delta:gpuA100x4", "--refresh")
     (place,) = cli.json(*asked)["places"]
     assert place["jobs_now"] == 2
     jobs = [testbed.sbatch("delta", "sleep 300", "-p", "gpuA100x4", "--gres=gpu:4", *GPU) for _ in range(2)]
     for job in jobs:
         testbed.wait_running("delta", job)
-    cli("resources", "--refresh")
     nothing = cli(*asked, "--json")
     assert (nothing.status, nothing.json["places"]) == (1, [])
 
