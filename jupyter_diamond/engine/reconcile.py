@@ -86,7 +86,9 @@ def _cause(ending: Ending, manifest: Manifest | None, cancelled_by: str | None) 
     error = manifest.error
     if error is not None:
         # without a traceback it is the runner's sentence, and the name before it is no word of the user's
-        return one_sentence(f"{error.ename}: {error.evalue}" if error.traceback else error.evalue or error.ename)
+        if error.traceback:
+            return one_sentence(f"{error.ename}: {error.evalue}", capital=False)
+        return one_sentence(error.evalue or error.ename)
     if manifest.missing:
         names = ", ".join(f"`{value.name}`" for value in manifest.missing)
         return f"The cell ended without error, but {names} did not come back: {manifest.missing[0].why}"
@@ -100,11 +102,12 @@ def _next(ending: Ending, manifest: Manifest | None) -> str:
     return ending.next
 
 
-def one_sentence(text: str) -> str:
-    """The first line of foreign words, as a sentence: an exception's text may be a page."""
+def one_sentence(text: str, *, capital: bool = True) -> str:
+    """The first line of foreign words, as a sentence: an exception's text may be a page, its name keeps its case."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     line = line if len(line) <= _LONGEST_CAUSE else f"{line[:_LONGEST_CAUSE]}…"
-    line = line[:1].upper() + line[1:]
+    if capital:
+        line = line[:1].upper() + line[1:]
     return line if line.endswith((".", "!", "?", "…")) else f"{line}."
 
 

@@ -84,7 +84,7 @@ ENDINGS = [
     ("no end-file", row(State.COMPLETED, "COMPLETED", exit_code=0), None, None, State.FAILED, "no end-file"),
     (
         "the cell's own words", row(State.FAILED, "FAILED", exit_code=1), end("FAILED"),
-        manifest(error=CellError(ename="KeyError", evalue="'x'")), State.FAILED, "KeyError: 'x'",
+        manifest(error=CellError(ename="KeyError", evalue="'x'", traceback=("line 1",))), State.FAILED, "KeyError: 'x'",
     ),
     (
         "a value that did not come back", row(State.FAILED, "FAILED", exit_code=1), end("FAILED"),
