@@ -8,6 +8,7 @@ import uuid
 from argparse import Namespace
 from pathlib import Path
 
+from jupyter_diamond.engine.lookaround import PUT_BYTES
 from jupyter_diamond.errors import Conflict, DiamondError, InvalidRequest
 from jupyter_diamond.model.looks import Accounted, Check, Preflight
 from jupyter_diamond.model.states import Phase, State
@@ -19,7 +20,6 @@ from .grammar import DONE, FAILED
 from .looks import print_task
 from .output import as_json, complain, say
 
-PUT_BYTES = 2_000_000
 ACCOUNTING_S = 60.0
 """Accounting learns of a job some seconds after its end."""
 MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
