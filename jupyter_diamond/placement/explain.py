@@ -9,6 +9,7 @@ from jupyter_diamond.model.decision import Answer, Candidate, Decision
 from . import words
 
 WIDTH = 100
+HELD = "\x00:\x00"  # a place is not broken in two
 _ANSWERS = {"pass": "yes", "fail": "NO", "unknown": "?"}
 
 
@@ -32,11 +33,11 @@ def explain(decision: Decision) -> str:
 
 def _wrapped(block: str) -> str:
     """Lines that no notebook has to break: it would do so in the middle of a word."""
-    lines = block.splitlines()
-    return "\n".join(
+    filled = "\n".join(
         textwrap.fill(line, WIDTH, subsequent_indent="    " if line.startswith(" ") else "", break_on_hyphens=False)
-        for line in lines
+        for line in block.replace(" : ", HELD).splitlines()
     )
+    return filled.replace(HELD, " : ")
 
 
 def _block(title: str, lines: list[str]) -> list[str]:
@@ -75,7 +76,7 @@ def _table(decision: Decision) -> list[str]:
         ).rstrip()
         for row in rows
     )
-    return [table, f"Every candidate passes: {', '.join(easy)}."] if easy else [table]
+    return [table, _wrapped(f"Every candidate passes: {', '.join(easy)}.")] if easy else [table]
 
 
 def _row(candidate: Candidate, rules: list[str], *, chosen: bool) -> list[str]:

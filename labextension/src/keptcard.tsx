@@ -7,6 +7,7 @@ import { Clock, ClockContext } from './clock';
 import { Progress, StateWords, Trouble } from './detailshead';
 import type { PoolModel } from './pool';
 import { useSignal } from './signal';
+import { stateSign } from './vocabulary';
 
 /** A task below its cell, as the server knows it now. It stays hidden until the server has answered. */
 export class KeptCard extends ReactWidget {
@@ -66,6 +67,7 @@ export class KeptCard extends ReactWidget {
     }
     if (!this.isDisposed) {
       this.node.dataset['state'] = this.task.state;
+      this.node.dataset['tone'] = stateSign(this.task.state).tone;
       this.changed.emit();
     }
   }

@@ -12,6 +12,7 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.notebook.outputs import SLOTS
 
 SUBMIT = "%%diamond_submit fit --cpus 2-4 --time 10m --in x --out model,scores\nmodel = x + 1\nscores = {'r2': 1}"
+CARD = "application/vnd.jupyter-diamond.card+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -37,7 +38,8 @@ def test_a_cell_comes_back_as_if_it_had_run_here(kernel, rest):
     ran = kernel.ok(SUBMIT)
     display = card_id(ran)
     assert [d["transient"]["display_id"] for d in ran.displays] == [display, *(f"{display}-{n}" for n in range(SLOTS))]
-    assert set(ran.displays[0]["data"]) == {WIDGET, "text/html", "text/plain"}
+    assert set(ran.displays[0]["data"]) == {CARD, WIDGET, "text/html", "text/plain"}
+    assert ran.displays[0]["data"][CARD] == {"task": rest.pool.named("fit").id}
     assert all(d["data"] == {} for d in ran.displays[1:])
     request = rest.pool.requests[rest.pool.named("fit").id]
     assert request.envelope.cpus.max == 4
