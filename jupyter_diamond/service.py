@@ -7,26 +7,33 @@ import hashlib
 import json
 import logging
 import secrets
+import sys
 import time
 from datetime import datetime
 from pathlib import Path
 
 from jupyter_diamond import __version__
+from jupyter_diamond.engine import lookaround
 from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
+from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.results import read_file, read_log, read_result
+from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
 from jupyter_diamond.parsing.quoting import quote
+from jupyter_diamond.placement.idle import idle
 from jupyter_diamond.placement.policy import decide
 from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
 from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
@@ -63,6 +70,8 @@ class DiamondService:
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
         self._interpreters: dict[tuple[str, str | None, tuple[str, ...]], Interpreter] = {}
+        self._read_anew = asyncio.Event()
+        self._ledger.listen(self._hear)
 
     async def start(self) -> None:
         """Open the store, take the lease if it is free, and go on with what was active. Raises StoreError."""
@@ -106,10 +115,27 @@ class DiamondService:
             ),
         )  # fmt: skip
 
-    async def sites(self) -> Snapshot:
-        """Every site's newest reading; the first call waits for the first answers."""
-        await self.engine.collector.freshen(older_than_s=self._settings.fresh_s, patience_s=3.0)
-        return self.engine.collector.snapshot()
+    def _hear(self, event: Event) -> None:
+        if event.type == "snapshot.refreshed":
+            self._read_anew.set()
+            self._read_anew = asyncio.Event()
+
+    async def sites(self, after: int | None = None, wait: float = 0.0) -> Snapshot:
+        """Every site's newest reading; the first call waits for the first answers.
+
+        With ``after``, the id of a snapshot, it waits up to ``wait`` seconds until there is another one.
+        """
+        collector = self.engine.collector
+        await collector.freshen(older_than_s=self._settings.fresh_s, patience_s=3.0)
+        deadline = time.monotonic() + min(wait, 30.0)
+        while True:
+            news = self._read_anew
+            snapshot = collector.snapshot()
+            left = deadline - time.monotonic()
+            if after is None or snapshot.id != after or left <= 0:
+                return snapshot
+            await asyncio.wait({news_task := asyncio.ensure_future(news.wait())}, timeout=left)
+            news_task.cancel()
 
     async def refresh(self, site: str | None) -> Snapshot:
         """Probe one site, or all, now."""
@@ -158,6 +184,57 @@ class DiamondService:
             envelope, collector.snapshot(), self.links.sites, now=from_epoch(time.time()),
             stale_s=self._settings.stale_s,
         )  # fmt: skip
+
+    async def idle(self, envelope: Envelope) -> Idle:
+        """Where a job of this envelope could start now; what is not known stands apart."""
+        decision = await self.plan(envelope)
+        return idle(decision, self.engine.collector.snapshot())
+
+    def _real(self, site: str) -> SiteLink:
+        """A site's link. Raises InvalidRequest where there is only a recording, which has no login node."""
+        link = self.links[site]
+        if link.site.simulated:
+            raise InvalidRequest(f"{site} is simulated: it shows recorded numbers, and there is nothing to look at.")
+        return link
+
+    async def site_env(self, site: str) -> SiteEnv:
+        """Facts of a site's login node, read there now."""
+        link = self._real(site)
+        python = link.site.python or (sys.executable if link.transport.shares_files else "python3")
+        return await site_env(link, python=python, timeout_s=self._settings.command_timeout_s)
+
+    async def execute(self, site: str, command: str) -> Executed:
+        """Run one program that only looks. Raises InvalidRequest with those that may be run."""
+        return await lookaround.execute(self._real(site), command)
+
+    async def put_file(self, site: str, name: str, data: bytes, *, replace: bool = False) -> PutFile:
+        """Put one small file into a site's work folder. Raises Conflict when it is there and shall not be replaced."""
+        return await lookaround.put_file(self._real(site), name, data, replace=replace)
+
+    async def preflight(self, site: str) -> Preflight:
+        """Try one site for real. Works on a service that was not started, too."""
+        if self.links[site].site.simulated:
+            return Preflight(site=site, checks=(lookaround.SIMULATED,))
+        link = self._real(site)
+        python = sys.executable if link.transport.shares_files else None
+        interpreter, env = await asyncio.gather(
+            lookaround.or_its_problem(self.interpreter(site, python, ())),
+            lookaround.or_its_problem(self.site_env(site)),
+        )
+        return await lookaround.preflight(link, interpreter, env)
+
+    async def smoke(self, site: str, client_token: str) -> Submitted:
+        """Send the smallest real job there, as any other task."""
+        link = self._real(site)
+        await self.refresh(site)  # a site that has just come back is tried, not judged by what was
+        request, bundle = await asyncio.to_thread(smoke_job, link, client_token)
+        return await self.submit(request, bundle)
+
+    async def accounted(self, ref: str) -> Accounted:
+        """What the site's accounting says of the newest attempt's job, asked now."""
+        task = await self.task(ref)
+        link = self.links[newest(task).site]
+        return await accounted(task.id, newest(task), link, timeout_s=self._settings.command_timeout_s)
 
     async def submit(self, request: TaskRequest, bundle: bytes) -> Submitted:
         """Take a task: planned, stored and on its way. The same client token always gives the same task."""

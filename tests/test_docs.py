@@ -1,11 +1,13 @@
 """The README names everything that a user can type or set, and nothing that is not there."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 from jupyter_diamond import settings
+from jupyter_diamond.cli.grammar import VERBS, parser
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.notebook.magics import HELP, parsers
 from jupyter_diamond.notebook.options import submit_parser
@@ -37,6 +39,20 @@ def test_the_readme_names_no_option_that_is_not_there():
 def test_every_subcommand_is_in_the_readme_and_in_the_help(command):
     assert f"%diamond {command}" in README
     assert f"%diamond {command}" in HELP
+
+
+COMMAND_LINE = README.split("## From the command line")[1].split("\n## ")[0]
+
+
+@pytest.mark.parametrize("verb", [verb.name for verb in VERBS])
+def test_every_verb_of_the_command_line_is_in_the_readme(verb):
+    assert re.search(rf"`{re.escape(verb)}[` ]", COMMAND_LINE)
+
+
+def test_every_line_of_the_command_lines_table_is_understood():
+    for row in re.findall(r"^\| (`.*?) \|", COMMAND_LINE, re.MULTILINE):
+        for line in re.findall(r"`([^`]+)`", row):
+            assert parser().parse_args(shlex.split(line)).verb == line.split()[0]
 
 
 @pytest.mark.parametrize("trait", sorted(TRAITS))

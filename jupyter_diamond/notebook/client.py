@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from jupyter_diamond.errors import BY_CODE, DiamondError, ServerUnavailable, SubmitRefused, TransportError
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogChunk, ResultView, Status
@@ -67,6 +68,11 @@ class DiamondClient:
         """Every site's newest reading."""
         return self._get(Snapshot, "sites")
 
+    def sites_after(self, after: int, *, wait_s: float) -> Snapshot:
+        """The first snapshot that is not that one; waits up to ``wait_s``. Not retried: the caller loops."""
+        asked = {"after": after, "wait": wait_s}
+        return _parsed(Snapshot, self._once("GET", "sites", timeout=wait_s + 20.0, params=asked))
+
     def refresh(self, site: str | None = None) -> Snapshot:
         """Probe one site, or all, now."""
         return self._post(Snapshot, "sites/refresh", {"site": site})
@@ -78,6 +84,37 @@ class DiamondClient:
     def plan(self, envelope: Envelope) -> Decision:
         """Where it would go now; nothing is started."""
         return self._post(Decision, "plan", {"envelope": envelope.model_dump(mode="json")})
+
+    def idle(self, envelope: Envelope) -> Idle:
+        """Where such a job could start now."""
+        return self._post(Idle, "idle", {"envelope": envelope.model_dump(mode="json")})
+
+    def site_env(self, site: str) -> SiteEnv:
+        """Facts of a site's login node, read now."""
+        return self._get(SiteEnv, f"sites/{_part(site)}/env")
+
+    def execute(self, site: str, command: str) -> Executed:
+        """Look around at a site with one program that only reads."""
+        return self._post(Executed, f"sites/{_part(site)}/exec", {"command": command})
+
+    def put_file(self, site: str, name: str, data: bytes, *, replace: bool = False) -> PutFile:
+        """Put one small file into a site's work folder. Not retried: it may be there already."""
+        path = f"sites/{_part(site)}/files/{_part(name)}"
+        headers = {"Content-Type": "application/octet-stream"}
+        asked = {"replace": str(replace).lower()}
+        return _parsed(PutFile, self._once("PUT", path, content=data, headers=headers, params=asked))
+
+    def preflight(self, site: str) -> Preflight:
+        """Try a site for real; takes as long as the site does."""
+        return _parsed(Preflight, self._call("POST", f"sites/{_part(site)}/preflight", json={}, timeout=200.0))
+
+    def smoke(self, site: str, client_token: str) -> Submitted:
+        """Send the smallest real job there. Safe to repeat with the same token."""
+        return self._post(Submitted, f"sites/{_part(site)}/smoke", {"client_token": client_token})
+
+    def accounted(self, ref: str) -> Accounted:
+        """What the site's accounting says of a task's newest job, asked now."""
+        return self._get(Accounted, f"tasks/{_part(ref)}/accounting")
 
     def submit(self, request: TaskRequest, bundle: bytes) -> Submitted:
         """Hand over a task. Safe to repeat: the same client_token always gives the same task."""

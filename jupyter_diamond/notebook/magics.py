@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -17,13 +18,15 @@ from . import api
 from .client import DiamondClient
 from .completion import register
 from .handle import Text
-from .options import OptionParser, asks_for_help, positive, split, submit_parser
+from .options import OptionParser, asks_for_help, envelope_of, idle_parser, positive, split, submit_parser
 from .session import Session, start
-from .tables import captured_table, events_table
+from .tables import captured_table, events_table, idle_table, idle_text
 
 HELP = """Your clusters as one pool.
 
 %diamond sites            what is free, what waits, how old each number is (--refresh asks the sites now)
+%diamond wall             the whole pool, live: every site, every partition, what a job could get now
+%diamond idle             where a job could start now (--gpus 2 --gpu-memory 40G --cpus 8 --memory 32G --nodes 1)
 %diamond tasks            your tasks, newest first (--active, --limit N)
 %diamond task T           one task, by name or id, as a live card
 %diamond logs T           the job's log (--tail N lines, --follow until it ends)
@@ -55,6 +58,8 @@ def parsers() -> dict[str, OptionParser]:
         "sites": _parser(
             "sites", "Your sites and partitions: free and total, running and pending, age of each number."
         ),
+        "wall": _parser("wall", "The whole pool, live: what is free, what waits, how old each number is."),
+        "idle": idle_parser(),
         "tasks": _parser("tasks", "Your tasks, newest first."),
         "task": _parser("task", "One task as a live card.", task=True),
         "logs": _parser("logs", "The job's log.", task=True),
@@ -82,6 +87,8 @@ class DiamondMagics(Magics):
         self._parsers = parsers()
         self._commands: dict[str, Callable[[Any], Any]] = {
             "sites": lambda said: api.sites(refresh=said.refresh),
+            "wall": lambda said: self._session.wall.show(),  # noqa: ARG005 - it takes no options
+            "idle": self._idle,
             "tasks": lambda said: api.tasks(active=True if said.active else None, limit=said.limit),
             "task": lambda said: api.task(said.T),
             "logs": lambda said: api.task(said.T).logs(follow=said.follow, tail=said.tail),
@@ -130,6 +137,16 @@ class DiamondMagics(Magics):
             return events_table(_newest_events(client, self._session.find(said.T).id)[-said.limit :])
         newest = client.events(-1).cursor
         return events_table(client.events(max(0, newest - said.limit), limit=said.limit).events)
+
+    def _idle(self, said: Any) -> Any:
+        envelope = envelope_of(said)
+        if said.refresh:
+            self._session.client.refresh(envelope.site)
+        found = self._session.client.idle(envelope)
+        apart = idle_text(found)
+        if apart:
+            _show(Text(apart))
+        return idle_table(found, datetime.now(timezone.utc))
 
     def _said(self, act: Callable[[], Any]) -> Any:
         """A refusal is one sentence, without a traceback of ours; the user's own error keeps its own."""

@@ -125,14 +125,9 @@ class SubmitOptions:
     dry_run: bool = False
 
 
-@functools.cache
-def submit_parser() -> OptionParser:
-    """The grammar of ``%%diamond_submit``."""
-    parser = OptionParser(
-        prog="%%diamond_submit", add_help=False, allow_abbrev=False, usage="%%%%diamond_submit NAME [options]"
-    )
+def add_needs(parser: argparse.ArgumentParser) -> None:
+    """What a job needs, and where it may go: the same words wherever they are written."""
     add = parser.add_argument
-    add("NAME", help="the task's name; a handle of that name is put into the notebook")
     add("--cpus", metavar="N[-M]", default="1", help="CPUs per node: 4, or a range 2-4 of least viable to most useful")
     add("--memory", metavar="SIZE[-SIZE]", help="memory per node with its unit: 2G, 2G-8G; default: the site's")
     add("--gpus", metavar="N[-M]", default="0", help="GPUs per node")
@@ -141,7 +136,29 @@ def submit_parser() -> OptionParser:
     add("--arch", choices=_ARCHITECTURES, help="the processors that it is built for")
     add("--time", metavar="TIME[-TIME]", default="30m", help="time limit with its unit: 10m, 1h-4h; default 30m")
     add("--nodes", metavar="N[-M]", default="1", help="nodes")
-    add("--site", metavar="SITE[:PARTITION]", help="send it there and nowhere else")
+    add("--site", metavar="SITE[:PARTITION]", help="there and nowhere else")
+
+
+def idle_parser() -> OptionParser:
+    """The grammar of ``%diamond idle``."""
+    parser = OptionParser(
+        prog="%diamond idle", add_help=False, allow_abbrev=False,
+        description="Where such a job could start now; what is not known stands apart.",
+    )  # fmt: skip
+    add_needs(parser)
+    parser.add_argument("--refresh", action="store_true", help="ask the sites now")
+    return parser
+
+
+@functools.cache
+def submit_parser() -> OptionParser:
+    """The grammar of ``%%diamond_submit``."""
+    parser = OptionParser(
+        prog="%%diamond_submit", add_help=False, allow_abbrev=False, usage="%%%%diamond_submit NAME [options]"
+    )
+    add = parser.add_argument
+    add("NAME", help="the task's name; a handle of that name is put into the notebook")
+    add_needs(parser)
     add("--account", help="the allocation that pays")
     add("--qos", help="the quality of service to ask for")
     add("--in", metavar="NAMES", dest="inputs", action="append", default=[], help="variables that must travel: x,y")
@@ -192,13 +209,27 @@ def parse_submit(line: str) -> SubmitOptions:
     """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence."""
     said = submit_parser().parse_args(split(line, "%%diamond_submit"))
     _check_words(said)
-    site, _, partition = (said.site or "").partition(":")
-    if said.site is not None and (not site or (":" in said.site and not partition)):
-        raise InvalidRequest(f"--site {said.site!r} is not SITE or SITE:PARTITION, e.g. --site delta:gpuA100x4.")
     outputs = names(said.outputs, "--out")
     if said.NAME in outputs:
         raise InvalidRequest(f"--out {said.NAME} would overwrite the task's own handle; give the task another name.")
-    fields: dict[str, Span | str | int | None] = {
+    return SubmitOptions(
+        name=said.NAME,
+        envelope=envelope_of(said, account=said.account, qos=said.qos),
+        inputs=names(said.inputs, "--in"),
+        outputs=outputs,
+        language=said.lang,
+        again=said.again,
+        wait=said.wait,
+        dry_run=said.dry_run,
+    )
+
+
+def envelope_of(said: argparse.Namespace, *, account: str | None = None, qos: str | None = None) -> Envelope:
+    """The envelope that the options of ``add_needs`` describe. Raises InvalidRequest with one sentence."""
+    site, _, partition = (said.site or "").partition(":")
+    if said.site is not None and (not site or (":" in said.site and not partition)):
+        raise InvalidRequest(f"--site {said.site!r} is not SITE or SITE:PARTITION, e.g. --site delta:gpuA100x4.")
+    return _envelope({
         "nodes": parse_span(said.nodes, "count", what="--nodes"),
         "cpus": parse_span(said.cpus, "count", what="--cpus"),
         "gpus": parse_span(said.gpus, "count", what="--gpus"),
@@ -209,19 +240,9 @@ def parse_submit(line: str) -> SubmitOptions:
         "walltime_s": parse_span(said.time, "duration", what="--time"),
         "site": site or None,
         "partition": partition or None,
-        "account": said.account,
-        "qos": said.qos,
-    }
-    return SubmitOptions(
-        name=said.NAME,
-        envelope=_envelope(fields),
-        inputs=names(said.inputs, "--in"),
-        outputs=outputs,
-        language=said.lang,
-        again=said.again,
-        wait=said.wait,
-        dry_run=said.dry_run,
-    )
+        "account": account,
+        "qos": qos,
+    })  # fmt: skip
 
 
 def split(line: str, prog: str) -> list[str]:

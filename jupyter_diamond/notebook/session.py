@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.task import Task
@@ -20,6 +20,9 @@ from .watcher import LogFollower, Watcher
 
 NOTEBOOK = "JPY_SESSION_NAME"
 """The variable in which the server tells a kernel its notebook's path."""
+if TYPE_CHECKING:
+    from .wall import LiveWall
+
 INTERPRETER_S = 600.0
 """How long a site's answer about its interpreter is good for."""
 
@@ -34,6 +37,7 @@ class Session:
         self.namespace = Namespace({} if shell is None else shell.user_ns)
         self.watcher = Watcher(self.client)
         self.logs = LogFollower(self.client, self.watcher)
+        self._wall: LiveWall | None = None
         self._limits: Limits | None = None
         self._interpreters: dict[tuple[str, tuple[str, ...]], tuple[float, Interpreter]] = {}
 
@@ -57,6 +61,15 @@ class Session:
         own = self.client.tasks(name=ref, notebook=os.environ[NOTEBOOK], limit=1) if os.environ.get(NOTEBOOK) else ()
         return self.client.task(own[0].id if own else ref)
 
+    @property
+    def wall(self) -> LiveWall:
+        """The wall of this kernel, made at first use."""
+        if self._wall is None:
+            from .wall import LiveWall
+
+            self._wall = LiveWall(self.client, self.publisher)
+        return self._wall
+
     def follow(
         self, task: Task, *, expected: ExpectedNames | None = None, decision: Decision | None = None
     ) -> Following:
@@ -69,6 +82,8 @@ class Session:
     def close(self) -> None:
         """Stop following; for tests and for unloading the extension."""
         self.watcher.stop()
+        if self._wall is not None:
+            self._wall.stop()
         self.client.close()
 
 

@@ -8,10 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.looks import Idle, OtherPlace
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.model.task import Captured, TaskSummary
 
 from .vocabulary import LOOK, byte_size, clock, place_text, span_of_time, wall_clock
+from .wall_view import cap_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,6 +87,62 @@ def _site_row(site: SiteReading, now: datetime) -> dict[str, Any]:
         "age": "never read" if site.read_at is None else span_of_time((now - site.read_at).total_seconds()),
         "problem": site.problem,
     }
+
+
+def idle_table(found: Idle, now: datetime) -> pd.DataFrame:
+    """One row a place that could start it now. Places of one site may share nodes: rows are not to be added up.
+
+    ``frame.attrs`` holds what is not known, what is full and what cannot run it.
+    """
+    rows = [
+        {
+            "site": place.site + (" (simulated)" if place.simulated else ""),
+            "partition": place.partition,
+            "jobs now": place.jobs_now,
+            "free gpus": place.gpus_free,
+            "gpu": place.gpu_model or "",
+            "gpu memory": "" if place.gpu_memory_bytes is None else byte_size(place.gpu_memory_bytes),
+            "free cpus": place.cpus_free,
+            "free memory": "" if place.memory_free_bytes is None else byte_size(place.memory_free_bytes),
+            "pending": place.pending,
+            "limit": cap_text(place.walltime_cap_s),
+            "age": span_of_time((now - place.read_at).total_seconds()),
+        }
+        for place in found.places
+    ]
+    columns = [
+        "site", "partition", "jobs now", "free gpus", "gpu", "gpu memory", "free cpus", "free memory", "pending",
+        "limit", "age",
+    ]  # fmt: skip
+    frame = _frame(rows, columns)
+    typed: pd.DataFrame = frame.astype(dict.fromkeys(["jobs now", "free gpus", "free cpus", "pending"], "Int64"))
+    for kind in ("unknown", "full", "refused"):
+        typed.attrs[kind] = {
+            (other.site, other.partition): other.why for other in getattr(found, kind)
+        }  # plain values: attrs are compared and copied
+    return typed
+
+
+def idle_text(found: Idle) -> str:
+    """What stands apart from the table: what is not known, and why nothing is listed when nothing is."""
+    lines = [] if found.places else ["Nothing is free for such a job now."]
+    groups = [("Not known", found.unknown)]
+    if not found.places:
+        groups += [("Full", found.full), ("Cannot run it", found.refused)]
+    for title, others in groups:
+        lines += [f"{title}: {', '.join(places)}: {why}" for why, places in by_reason(found, others).items()]
+    return "\n".join(lines)
+
+
+def by_reason(found: Idle, others: Iterable[OtherPlace]) -> dict[str, list[str]]:
+    """Places that share a reason stand together. Simulated ones are told only where they were asked for."""
+    groups: dict[str, list[str]] = {}
+    for other in others:
+        if other.simulated and found.envelope.site != other.site:
+            continue
+        place = place_text(other.site, other.partition or None) + (" (simulated)" if other.simulated else "")
+        groups.setdefault(other.why, []).append(place)
+    return groups
 
 
 def events_table(events: Iterable[Event]) -> pd.DataFrame:

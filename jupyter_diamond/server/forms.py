@@ -17,6 +17,37 @@ class RefreshForm(Value):
     site: str | None = None
 
 
+class SitesQuery(Value):
+    """Which snapshot: with ``after`` the first one that is not that one, after at most ``wait`` seconds."""
+
+    after: int | None = None
+    wait: float = Field(default=0.0, ge=0, le=30)
+
+
+class IdleForm(Value):
+    """What a job would need."""
+
+    envelope: Envelope
+
+
+class ExecForm(Value):
+    """A command that only looks: one program with its words."""
+
+    command: str = Field(min_length=1, max_length=1000)
+
+
+class SmokeForm(Value):
+    """The same token always gives the same job."""
+
+    client_token: str = Field(pattern=r"^[0-9a-z-]{16,64}$")
+
+
+class PutQuery(Value):
+    """Whether a file that is there already may be replaced."""
+
+    replace: bool = False
+
+
 class InterpreterForm(Value):
     """Which modules must be importable, and the kernel's own interpreter."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from jupyter_server.auth.decorator import authorized
@@ -12,24 +14,58 @@ from tornado import web
 
 from jupyter_diamond.errors import InvalidRequest, NotFound
 from jupyter_diamond.model.task import TaskRequest
-from jupyter_diamond.model.views import EventPage
 
 from .base import DiamondHandler, read_json, starting
 from .forms import (
     EventsQuery,
+    ExecForm,
+    IdleForm,
     InterpreterForm,
     LogsQuery,
     PlanForm,
+    PutQuery,
     RefreshForm,
+    SitesQuery,
+    SmokeForm,
     TaskEventsQuery,
     TaskList,
     TasksQuery,
 )
 
+T = TypeVar("T")
+
 OPENAPI = Path(__file__).with_name("openapi.yaml")
 
 _FETCHABLE = re.compile(r"job\.out|outputs\.jsonl|result/(?!\.)[\w.-]+")
 """What can be fetched of a task; names of variables may have any letters. Never the attempt's key, bundle or script."""
+
+
+class PollHandler(DiamondHandler):
+    """Asks that may wait: they end early when the client or the server goes away."""
+
+    _track_activity = False
+    """An open card or wall asks all the time; it must not keep an idle server from being culled."""
+    _poll: asyncio.Task[Any] | None = None
+
+    async def poll(self, asking: Coroutine[Any, Any, T]) -> T:
+        """Wait for an answer of the service."""
+        task = asyncio.create_task(asking, name="diamond: long poll")
+        self._poll = task
+        self.settings["diamond_polls"].add(task)
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+            self.settings["diamond_polls"].discard(task)
+        if task.cancelled():
+            raise starting()
+        return task.result()
+
+    def on_connection_close(self) -> None:
+        """Stop waiting for nobody."""
+        if self._poll is not None:
+            self._poll.cancel()
+        super().on_connection_close()
 
 
 class StatusHandler(DiamondHandler):
@@ -42,14 +78,15 @@ class StatusHandler(DiamondHandler):
         self.answer(await self.service.status())
 
 
-class SitesHandler(DiamondHandler):
+class SitesHandler(PollHandler):
     """The pool."""
 
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """Every site's newest reading."""
-        self.answer(await self.service.sites())
+        """Every site's newest reading; with ``after`` it waits for another one."""
+        asked = self.query(SitesQuery)
+        self.answer(await self.poll(self.service.sites(asked.after, asked.wait)))
 
 
 class RefreshHandler(DiamondHandler):
@@ -81,6 +118,79 @@ class PlanHandler(DiamondHandler):
     async def post(self) -> None:
         """Decide, and start nothing."""
         self.answer(await self.service.plan(self.form(PlanForm).envelope))
+
+
+class IdleHandler(DiamondHandler):
+    """Where a job could start now."""
+
+    @web.authenticated
+    @authorized
+    async def post(self) -> None:
+        """Look, and start nothing."""
+        self.answer(await self.service.idle(self.form(IdleForm).envelope))
+
+
+class SiteEnvHandler(DiamondHandler):
+    """A site's login node."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, site: str) -> None:
+        """Its facts, read now."""
+        self.answer(await self.service.site_env(site))
+
+
+class ExecHandler(DiamondHandler):
+    """A look around at a site."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, site: str) -> None:
+        """Run one program of the allow-list, bounded in time and output."""
+        self.answer(await self.service.execute(site, self.form(ExecForm).command))
+
+
+class PutFileHandler(DiamondHandler):
+    """A site's work folder."""
+
+    @web.authenticated
+    @authorized
+    async def put(self, site: str, name: str) -> None:
+        """Put one small file there: the request's body."""
+        asked = self.query(PutQuery)
+        put = await self.service.put_file(site, name, self.request.body or b"", replace=asked.replace)
+        self.answer(put, 200 if put.replaced else 201)
+
+
+class PreflightHandler(DiamondHandler):
+    """A real try of a site."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, site: str) -> None:
+        """Probe it with a clock, look at its work folder and its interpreter."""
+        self.answer(await self.service.preflight(site))
+
+
+class SmokeHandler(DiamondHandler):
+    """The smallest real job."""
+
+    @web.authenticated
+    @authorized
+    async def post(self, site: str) -> None:
+        """Send it."""
+        submitted = await self.service.smoke(site, self.form(SmokeForm).client_token)
+        self.answer(submitted, 201 if submitted.created and not submitted.attached else 200)
+
+
+class AccountedHandler(DiamondHandler):
+    """A job in its site's accounting."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, ref: str) -> None:
+        """What it says now."""
+        self.answer(await self.service.accounted(ref))
 
 
 class TasksHandler(DiamondHandler):
@@ -187,37 +297,15 @@ class FileHandler(DiamondHandler):
         self.finish(content, set_content_type="application/octet-stream")
 
 
-class EventsHandler(DiamondHandler):
+class EventsHandler(PollHandler):
     """What happened to all tasks and sites."""
-
-    _track_activity = False
-    """An open card asks all the time; it must not keep an idle server from being culled."""
-    _poll: asyncio.Task[EventPage] | None = None
 
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """Events after a cursor, waiting for the first. Ends early when the client or the server goes away."""
+        """Events after a cursor, waiting for the first."""
         asked = self.query(EventsQuery)
-        asking = asyncio.create_task(
-            self.service.events(asked.after, asked.wait, asked.limit), name="diamond: long poll"
-        )
-        self._poll = asking
-        self.settings["diamond_polls"].add(asking)
-        try:
-            await asyncio.wait({asking})
-        finally:
-            asking.cancel()
-            self.settings["diamond_polls"].discard(asking)
-        if asking.cancelled():
-            raise starting()
-        self.answer(asking.result())
-
-    def on_connection_close(self) -> None:
-        """Stop waiting for nobody."""
-        if self._poll is not None:
-            self._poll.cancel()
-        super().on_connection_close()
+        self.answer(await self.poll(self.service.events(asked.after, asked.wait, asked.limit)))
 
 
 class OpenapiHandler(DiamondHandler):
@@ -236,13 +324,20 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/sites", SitesHandler),
     (rf"{_API}/sites/refresh", RefreshHandler),
     (rf"{_API}/sites/([^/]+)/interpreter", InterpreterHandler),
+    (rf"{_API}/sites/([^/]+)/env", SiteEnvHandler),
+    (rf"{_API}/sites/([^/]+)/exec", ExecHandler),
+    (rf"{_API}/sites/([^/]+)/files/([^/]+)", PutFileHandler),
+    (rf"{_API}/sites/([^/]+)/preflight", PreflightHandler),
+    (rf"{_API}/sites/([^/]+)/smoke", SmokeHandler),
     (rf"{_API}/plan", PlanHandler),
+    (rf"{_API}/idle", IdleHandler),
     (rf"{_API}/tasks", TasksHandler),
     (rf"{_API}/tasks/([^/]+)", TaskHandler),
     (rf"{_API}/tasks/([^/]+)/cancel", CancelHandler),
     (rf"{_API}/tasks/([^/]+)/decision", DecisionHandler),
     (rf"{_API}/tasks/([^/]+)/events", TaskEventsHandler),
     (rf"{_API}/tasks/([^/]+)/logs", LogsHandler),
+    (rf"{_API}/tasks/([^/]+)/accounting", AccountedHandler),
     (rf"{_API}/tasks/([^/]+)/result", ResultHandler),
     (rf"{_API}/tasks/([^/]+)/files/(.+)", FileHandler),
     (rf"{_API}/events", EventsHandler),

@@ -26,6 +26,7 @@ from jupyter_diamond.model.snapshot import Record, SiteReading, Snapshot
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, Limits, LogChunk, ResultView, Status
+from jupyter_diamond.placement.idle import idle
 
 KEY = "ab" * 32
 TOKEN = "notebook-test-token"
@@ -51,6 +52,8 @@ class Pool:
         self.missing_modules: tuple[str, ...] = ()
         self.inline_bytes = inline_bytes
         self.calls: list[str] = []
+        self.snapshots = 1
+        self.reading: dict[str, Any] = {}
 
     # -- what a test does ------------------------------------------------------------------------------------
 
@@ -319,13 +322,25 @@ class Pool:
             running=40,
         )
         return Snapshot(
-            id=1,
+            id=self.snapshots,
             taken_at=now(),
             sites=(
-                reading,
+                reading.model_copy(update=self.reading),
                 SiteReading(site="vista", transport="local", scheduler="slurm", problem="vista does not answer."),
             ),
         )
+
+    def read_anew(self, **reading: Any) -> None:
+        """The next probe of delta gave this."""
+        with self.lock:
+            self.reading = {"read_at": now(), **reading}
+            self.snapshots += 1
+            self.lock.notify_all()
+
+    def snapshot_after(self, after: int, wait_s: float) -> Snapshot:
+        with self.lock:
+            self.lock.wait_for(lambda: self.snapshots != after, timeout=min(wait_s, 1.0))
+            return self.snapshot()
 
     def summaries(self, query: dict[str, str]) -> dict[str, Any]:
         with self.lock:
@@ -410,8 +425,12 @@ class Handler(BaseHTTPRequestHandler):
                 active_tasks=0,
                 newest_event=len(pool.events),
             )
+        if path == "/sites" and "after" in query:
+            return 200, pool.snapshot_after(int(query["after"]), float(query["wait"]))
         if path in ("/sites", "/sites/refresh"):
             return 200, pool.snapshot()
+        if path == "/idle":
+            return 200, idle(pool.plan(Envelope.model_validate(json.loads(body)["envelope"])), pool.snapshot())
         if re.fullmatch(r"/sites/([^/]+)/interpreter", path):
             asked = json.loads(body)["modules"]
             return 200, Interpreter(

@@ -69,7 +69,7 @@ def ask(jp_fetch, contract):
         url = path.split("/")
         if form is not None:
             body, headers = json.dumps(form).encode(), {"Content-Type": "application/json", **(headers or {})}
-        if method == "POST" and body is None:
+        if method in ("POST", "PUT") and body is None:
             body = b""
         try:
             got = await jp_fetch(
@@ -105,7 +105,7 @@ def fetch_raw(http_server_client, jp_base_url, jp_auth_header):
         return await http_server_client.fetch(
             f"{jp_base_url}jupyter_diamond/api/{path}",
             method=method,
-            body=b"{}" if method == "POST" else None,
+            body=b"{}" if method in ("POST", "PUT") else None,
             headers={**(jp_auth_header if token else {}), **(headers or {})},
             raise_error=False,
         )

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import asyncio
 
+from jupyter_diamond.engine.allowed import allowed
 from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
+from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.looks import (
+    Accounted,
+    Check,
+    Executed,
+    Fact,
+    Idle,
+    IdlePlace,
+    OtherPlace,
+    Preflight,
+    PutFile,
+    SiteEnv,
+)
 from jupyter_diamond.model.manifest import Manifest, ResultFile
 from jupyter_diamond.model.snapshot import NO_LIMIT, Record, SiteReading, Snapshot
 from jupyter_diamond.model.task import Submitted
@@ -56,7 +70,13 @@ class RehearsalService:
             newest_event=self.store.newest_event(),
         )  # fmt: skip
 
-    async def sites(self):
+    async def sites(self, after=None, wait=0.0):
+        if after == 1 and wait:
+            self.waiting += 1
+            try:
+                await asyncio.sleep(wait)
+            finally:
+                self.waiting -= 1
         record = Record(site="alpha", partition="short", read_at=T0, walltime_cap_s=NO_LIMIT, max_nodes=None)
         reading = SiteReading(site="alpha", transport="local", scheduler="slurm", records=(record,), read_at=T0)
         return Snapshot(id=1, taken_at=T0, sites=(reading,))
@@ -71,6 +91,37 @@ class RehearsalService:
 
     async def plan(self, envelope):
         return a_decision().model_copy(update={"envelope": envelope})
+
+    async def idle(self, envelope):
+        return Idle(
+            envelope=envelope, made_at=T0,
+            places=(IdlePlace(site="alpha", partition="short", size=Size(walltime_s=60), jobs_now=3, read_at=T0),),
+            unknown=(OtherPlace(site="beta", partition="gpu", why="What is free is not known."),),
+        )  # fmt: skip
+
+    async def site_env(self, site):
+        facts = (Fact(name="host", value=f"{site}-login1"), Fact(name="modules", value=None))
+        return SiteEnv(site=site, read_at=T0, seconds=0.1, facts=facts, accounts=None)
+
+    async def execute(self, site, command):
+        words = allowed(command)
+        return Executed(site=site, argv=words, exit=0, stdout=LOG, stderr="", seconds=0.1)
+
+    async def put_file(self, site, name, data, *, replace=False):
+        if name in self.files and not replace:
+            raise Conflict(f"{name} is there already.")
+        replaced, self.files[name] = name in self.files, data
+        return PutFile(site=site, path=f"/work/{name}", bytes=len(data), replaced=replaced)
+
+    async def preflight(self, site):
+        checks = (Check(name="reachable", answer="ok", sentence="It answers."),)
+        return Preflight(site=site, checks=checks, probe_s=0.2)
+
+    async def smoke(self, site, client_token):
+        return await self.submit(a_request(client_token, f"smoke_{site}"), b"")
+
+    async def accounted(self, ref):
+        return Accounted(task_id=self.store.task(ref).id, site="alpha", job=None, notes=("It has no job yet.",))
 
     async def submit(self, request, bundle):
         known = self.store.find_token(request.client_token)

@@ -75,7 +75,7 @@ async def test_the_authorizer_is_asked(ask, started, verb, path):
     started.serverapp.web_app.settings["authorizer"] = Deny(parent=started.serverapp)
     got = await ask(verb.upper(), path, good=False)
     assert got.code == 403
-    assert asked == [("write" if verb == "post" else "read", "diamond")]
+    assert asked == [("write" if verb in ("post", "put") else "read", "diamond")]
 
 
 async def test_a_page_of_another_origin_cannot_post(fetch_raw, submit, service):

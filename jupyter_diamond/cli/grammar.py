@@ -1,0 +1,119 @@
+"""What may be written on the command line."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NamedTuple
+
+from jupyter_diamond import __version__
+from jupyter_diamond.notebook.options import add_needs
+
+DONE, FAILED, USAGE, NO_SERVER, NOT_FOUND = 0, 1, 2, 3, 4
+_STATUSES = f"""\
+Exit status: {DONE} done; {FAILED} not done, or a check failed, or nothing is idle; {USAGE} the line is wrong;
+{NO_SERVER} no Jupyter server with Diamond was found; {NOT_FOUND} no such task or site.
+
+All verbs but doctor and init-sites ask your running Jupyter server. With several, the one that advances your tasks is
+asked. DIAMOND_SERVER_URL and DIAMOND_SERVER_TOKEN name another one.
+"""
+
+
+class Verb(NamedTuple):
+    """One verb. ``arguments`` are (flags, keywords for argparse)."""
+
+    name: str
+    about: str
+    arguments: tuple[tuple[tuple[str, ...], dict[str, object]], ...] = ()
+
+
+def _arg(*flags: str, **how: object) -> tuple[tuple[str, ...], dict[str, object]]:
+    return flags, how
+
+
+_SITE = _arg("site", metavar="SITE", help="a site's name")
+_TASK = _arg("task", metavar="T", help="a task's name (the newest of that name) or id")
+VERBS: tuple[Verb, ...] = (
+    Verb("doctor", "Which set-up step is missing: one line a check, with what to do."),
+    Verb("init-sites", "Write a commented sites.yaml where none is yet; never overwrites one."),
+    Verb("status", "Who serves, who advances work, and how the sites and your tasks are."),
+    Verb("endpoints", "Your sites and what they are: transport, scheduler, cluster, user."),
+    Verb(
+        "resources", "Every partition: free and total, waiting, yours, limit, age.",
+        (
+            _arg("--site", metavar="SITE", help="this site only"),
+            _arg("--refresh", action="store_true", help="ask the sites now"),
+        ),
+    ),
+    Verb(
+        "idle", "Where such a job could start now; what is not known stands apart.",
+        (_arg("--refresh", action="store_true", help="ask the sites now"),),
+    ),
+    Verb(
+        "tasks", "Your tasks, newest first.",
+        (
+            _arg("--active", action="store_true", help="only those that have not ended"),
+            _arg("--limit", type=int, default=20, metavar="N", help="at most N (20)"),
+        ),
+    ),
+    Verb("task", "One task: state, times, attempts, why it is where it is.", (_TASK,)),
+    Verb(
+        "logs", "A job's log.",
+        (
+            _TASK, _arg("--tail", type=int, metavar="N", help="the last N lines"),
+            _arg("--follow", action="store_true", help="print it live until the task ends"),
+        ),
+    ),
+    Verb("cancel", "Ask a task's site to end it.", (_TASK,)),
+    Verb(
+        "events", "What happened, to one task or to all, oldest first.",
+        (
+            _arg("task", metavar="T", nargs="?", help="a task's name or id; all when left out"),
+            _arg("--limit", type=int, default=50, metavar="N", help="the newest N (50)"),
+        ),
+    ),
+    Verb("env", "Facts of a site's login node: host, work folder, Python, modules, containers, accounts.", (_SITE,)),
+    Verb(
+        "exec", "Look around at a site with one program that only reads: at most 20 s and 32 KiB, no shell between.",
+        (_SITE, _arg("command", metavar="CMD", help='one program with its words, in quotes: "squeue -u me"')),
+    ),
+    Verb(
+        "put-file", "Put one file of at most 2 MB into a site's work folder.",
+        (
+            _SITE, _arg("local", metavar="LOCAL", help="the file here"),
+            _arg("--to", metavar="NAME", help="its name there; default: the same"),
+            _arg("--replace", action="store_true", help="replace a file that is there already"),
+        ),
+    ),
+    Verb(
+        "preflight", "Try each site for real, with a clock: probe, work folder, interpreter, account.",
+        (_arg("site", metavar="SITE", nargs="*", help="these sites; all when left out"),),
+    ),
+    Verb(
+        "smoke", "Run one real job of 1 CPU and at most 5 minutes, and verify it through the site's accounting.",
+        (
+            _SITE, _arg("--yes", action="store_true", help="do not ask first"),
+            _arg("--wait", type=int, default=120, metavar="S", help="cancel it if it has not started after S s (120)"),
+        ),
+    ),
+)  # fmt: skip
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole grammar."""
+    whole = argparse.ArgumentParser(
+        prog="jupyter diamond", description="All your cluster allocations as one pool, from the command line.",
+        epilog=_STATUSES, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    whole.add_argument("--version", action="version", version=f"jupyter_diamond {__version__}")
+    verbs = whole.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb in VERBS:
+        made = verbs.add_parser(
+            verb.name, help=verb.about, description=verb.about, epilog=_STATUSES, allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        for flags, how in verb.arguments:
+            made.add_argument(*flags, **how)  # type: ignore[arg-type]  # argparse's many keywords, from a table
+        if verb.name == "idle":
+            add_needs(made)
+        made.add_argument("--json", action="store_true", help="answer with one JSON document")
+    return whole

@@ -1,0 +1,284 @@
+"""The verbs that only look."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import Namespace
+from datetime import datetime, timezone
+
+from jupyter_diamond.errors import NotFound
+from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.looks import Idle, IdlePlace
+from jupyter_diamond.model.snapshot import Record, SiteReading, Snapshot
+from jupyter_diamond.model.task import Attempt, Task, TaskSummary
+from jupyter_diamond.notebook.card_text import printable
+from jupyter_diamond.notebook.client import DiamondClient
+from jupyter_diamond.notebook.options import envelope_of
+from jupyter_diamond.notebook.tables import by_reason
+from jupyter_diamond.notebook.vocabulary import LOOK, byte_size, clock, place_text, size_text, span_of_time, wall_clock
+from jupyter_diamond.notebook.wall_view import cap_text
+
+from .grammar import DONE, FAILED
+from .output import UNKNOWN, as_json, number, of, pairs, say, table
+
+LOG_BYTES = 65_536
+FOLLOW_S = 0.7
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _age(read_at: datetime | None) -> str:
+    return "never read" if read_at is None else span_of_time((_now() - read_at).total_seconds())
+
+
+def _name(site: str, *, simulated: bool) -> str:
+    return f"{site} (simulated)" if simulated else site
+
+
+def status(client: DiamondClient, said: Namespace) -> int:
+    """Who serves, the sites in a line each, tasks under way."""
+    found, snapshot = client.status(), client.sites()
+    if said.json:
+        as_json({"server": client.host, "status": found, "sites": snapshot})
+        return DONE
+    advances = "yes" if found.advances_work else f"no, {found.lease_holder or 'nobody'} does"
+    pairs([
+        ("server", f"{client.host} (jupyter_diamond {found.version})"), ("advances work", advances),
+        ("store", found.store_path), ("tasks under way", str(found.active_tasks)),
+    ])  # fmt: skip
+    say()
+    rows = [
+        (_name(site.site, simulated=site.simulated), site.health, of(site.cpus_free, site.cpus_total),
+         of(site.gpus_free, site.gpus_total), number(site.running), number(site.pending), _age(site.read_at),
+         site.problem)
+        for site in snapshot.sites
+    ]  # fmt: skip
+    heads = ("site", "health", "free cores", "free GPUs", "running", "pending", "age", "problem")
+    table(heads, rows, right=heads[2:7])
+    return DONE
+
+
+def endpoints(client: DiamondClient, said: Namespace) -> int:
+    """What the sites are."""
+    snapshot = client.sites()
+    if said.json:
+        as_json([site.model_dump(mode="json", exclude={"records"}) for site in snapshot.sites])
+        return DONE
+    rows = [
+        (_name(site.site, simulated=site.simulated), site.transport, f"{site.scheduler} {site.scheduler_version or ''}",
+         site.cluster or UNKNOWN, site.user or UNKNOWN, {True: "yes", False: "off", None: UNKNOWN}[site.accounting],
+         site.health, site.problem)
+        for site in snapshot.sites
+    ]  # fmt: skip
+    table(("site", "transport", "scheduler", "cluster", "user", "accounting", "health", "problem"), rows)
+    return DONE
+
+
+def resources(client: DiamondClient, said: Namespace) -> int:
+    """Every partition."""
+    snapshot = client.refresh(said.site) if said.refresh else client.sites()
+    sites = _only(snapshot, said.site)
+    if said.json:
+        as_json(snapshot.model_copy(update={"sites": sites}))
+        return DONE
+    rows = [_resource(site, record) for site in sites for record in site.records if not record.hidden]
+    heads = (
+        "site", "partition", "state", "free cores", "free GPUs", "usable nodes", "running", "pending", "yours", "limit",
+        "age",
+    )  # fmt: skip
+    table(heads, rows, right=heads[3:])
+    for site in sites:
+        if site.problem:
+            say(f"{site.site}: {site.problem}")
+    return DONE
+
+
+def _only(snapshot: Snapshot, name: str | None) -> tuple[SiteReading, ...]:
+    if name is None:
+        return snapshot.sites
+    sites = tuple(site for site in snapshot.sites if site.site == name)
+    if not sites:
+        known = ", ".join(site.site for site in snapshot.sites) or "none"
+        raise NotFound(f"There is no site {name!r}; the sites are: {known}.")
+    return sites
+
+
+def _resource(site: SiteReading, record: Record) -> tuple[str, ...]:
+    mine = "/".join(number(count) for count in (record.mine_running, record.mine_pending))
+    return (
+        _name(site.site, simulated=site.simulated), record.partition, record.state,
+        of(record.cpus_free, record.cpus_total), of(record.gpus_free, record.gpus_total),
+        of(record.nodes_usable, record.nodes_total), number(record.running), number(record.pending), mine,
+        cap_text(record.walltime_cap_s), _age(record.read_at),
+    )  # fmt: skip
+
+
+def idle(client: DiamondClient, said: Namespace) -> int:
+    """Where such a job could start now."""
+    envelope = envelope_of(said)
+    if said.refresh:
+        client.refresh(envelope.site)
+    found = client.idle(envelope)
+    if said.json:
+        as_json(found)
+    else:
+        _idle_table(found)
+    return DONE if found.places else FAILED
+
+
+def _gpu(place: IdlePlace) -> str:
+    memory = "" if place.gpu_memory_bytes is None else f" {byte_size(place.gpu_memory_bytes)}"
+    return f"{place.gpu_model}{memory}" if place.gpu_model else "-"
+
+
+def _idle_table(found: Idle) -> None:
+    heads = ("place", "jobs now", "free GPUs", "GPU", "free cores", "free memory", "pending", "limit", "age")
+    rows = [
+        (_name(place_text(place.site, place.partition), simulated=place.simulated), number(place.jobs_now),
+         number(place.gpus_free), _gpu(place), number(place.cpus_free),
+         UNKNOWN if place.memory_free_bytes is None else byte_size(place.memory_free_bytes), number(place.pending),
+         cap_text(place.walltime_cap_s), _age(place.read_at))
+        for place in found.places
+    ]  # fmt: skip
+    if rows:
+        table(heads, rows, right=[*heads[1:3], *heads[4:]])
+    else:
+        say("Nothing is free for such a job now.")
+    for title, others in (("Not known", found.unknown), ("Full", found.full), ("Cannot run it", found.refused)):
+        groups = by_reason(found, others)
+        if groups:
+            say(f"\n{title}:")
+        for why, places in groups.items():
+            say(f"  {', '.join(places)}: {why}")
+
+
+def tasks(client: DiamondClient, said: Namespace) -> int:
+    """Task lines."""
+    found = client.tasks(phase="active" if said.active else None, limit=said.limit)
+    if said.json:
+        as_json({"tasks": found})
+        return DONE
+    heads = ("name", "state", "where", "job", "elapsed", "submitted", "why", "id")
+    table(heads, [_task_line(task) for task in found], right=["elapsed"])
+    return DONE
+
+
+def _task_line(task: TaskSummary) -> tuple[str, ...]:
+    now = _now()
+    elapsed = "" if task.started_at is None else clock(((task.ended_at or now) - task.started_at).total_seconds())
+    return (
+        task.name, LOOK[task.state].word, place_text(task.site, task.partition) if task.site else "",
+        task.native_id or "", elapsed, wall_clock(task.created_at, now), task.cause or task.trouble, task.id,
+    )  # fmt: skip
+
+
+def task(client: DiamondClient, said: Namespace) -> int:
+    """One task."""
+    found = client.task(said.task)
+    if said.json:
+        as_json(found)
+        return DONE
+    print_task(found)
+    return DONE
+
+
+def print_task(found: Task) -> None:
+    """State, times and reasons, without colours."""
+    now, attempt = _now(), found.attempt
+    pairs([
+        ("task", f"{found.name}  {found.id}"), ("state", f"{LOOK[found.state].word}  {found.cause}".rstrip()),
+        ("next", found.next), ("submitted", wall_clock(found.created_at, now)),
+        *(_attempt_lines(attempt, now) if attempt else ()), ("why here", found.why_here),
+    ])  # fmt: skip
+
+
+def _attempt_lines(attempt: Attempt, now: datetime) -> list[tuple[str, str]]:
+    ran = ""
+    if attempt.started_at is not None:
+        seconds = ((attempt.ended_at or now) - attempt.started_at).total_seconds()
+        ran = f"{clock(seconds)} of {clock(attempt.size.walltime_s)}"
+    lines = [
+        ("where", place_text(attempt.site, attempt.partition)), ("job", str(attempt.native or "")),
+        ("size", size_text(attempt.size)), ("ran", ran), ("nodes", attempt.nodes), ("reason", attempt.reason),
+        ("trouble", attempt.trouble), ("folder", attempt.folder or ""),
+    ]  # fmt: skip
+    return [*lines, ("attempts", str(attempt.n))] if attempt.n > 1 else lines
+
+
+def logs(client: DiamondClient, said: Namespace) -> int:
+    """A job's log, as text or as the last piece with its offsets."""
+    if said.json:
+        as_json(client.logs(said.task, tail=LOG_BYTES))
+        return DONE
+    if said.tail is not None:
+        chunk = client.logs(said.task, tail=LOG_BYTES)
+        _write("".join(chunk.text.splitlines(keepends=True)[-max(said.tail, 0) :] if said.tail > 0 else []))
+        offset = chunk.next_offset
+    else:
+        offset = _write_from(client, said.task, 0)
+    while said.follow:
+        ended = client.task(said.task).state.terminal  # asked before the log: what comes after the end is not lost
+        offset = _write_from(client, said.task, offset)
+        if ended:
+            break
+        time.sleep(FOLLOW_S)
+    return DONE
+
+
+def _write_from(client: DiamondClient, ref: str, offset: int) -> int:
+    while (chunk := client.logs(ref, offset, limit=LOG_BYTES)).next_offset > offset:
+        _write(chunk.text)
+        offset = chunk.next_offset
+    return offset
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+    sys.stdout.flush()
+
+
+def events(client: DiamondClient, said: Namespace) -> int:
+    """What happened."""
+    if said.task is not None:
+        found = client.task_events(said.task, limit=1000).events[-said.limit :]
+    else:
+        found = client.events(max(0, client.events(-1).cursor - said.limit), limit=said.limit).events
+    if said.json:
+        as_json({"events": found})
+        return DONE
+    table(("seq", "at", "type", "subject", "data"), [_event_line(event) for event in found], right=["seq"])
+    return DONE
+
+
+def _event_line(event: Event) -> tuple[str, ...]:
+    data = json.dumps(event.data, ensure_ascii=False) if event.data else ""
+    return str(event.seq), f"{event.at.astimezone():%Y-%m-%d %H:%M:%S}", event.type, event.subject, data
+
+
+_FACT_NAMES = {
+    "workdir": "work folder", "workdir_state": "", "workdir_free_bytes": "free there", "python": "Python",
+    "python_version": "", "containers": "container runtimes", "modules": "modules start with",
+}  # fmt: skip
+
+
+def env(client: DiamondClient, said: Namespace) -> int:
+    """Facts of a login node."""
+    found = client.site_env(said.site)
+    if said.json:
+        as_json(found)
+        return DONE
+    facts = {fact.name: fact.value or UNKNOWN for fact in found.facts}
+    free = found.fact("workdir_free_bytes")
+    facts["workdir"] = f"{facts['workdir']}  ({facts['workdir_state']})"
+    facts["workdir_free_bytes"] = byte_size(int(free)) if free and free.isdigit() else UNKNOWN
+    facts["python"] = f"{found.fact('python') or 'not found'}  {found.fact('python_version') or ''}".rstrip()
+    facts["modules"] = found.fact("modules") or "none found"
+    facts["containers"] = found.fact("containers") or "none found"
+    lines = [(_FACT_NAMES.get(name, name), value) for name, value in facts.items() if _FACT_NAMES.get(name, name)]
+    accounts = UNKNOWN if found.accounts is None else "; ".join(found.accounts) or "none"
+    pairs([*lines, ("accounts", accounts)])
+    return DONE

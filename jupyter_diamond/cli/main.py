@@ -1,0 +1,58 @@
+"""From the words of a line to an exit status."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+
+from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, ServerUnavailable
+from jupyter_diamond.model.views import ErrorView
+from jupyter_diamond.notebook.client import DiamondClient
+
+from . import acts, looks, setup
+from .grammar import DONE, FAILED, NO_SERVER, NOT_FOUND, USAGE, parser
+from .output import as_json, complain
+from .servers import choose, running
+
+Act = Callable[[DiamondClient, Namespace], int]
+WITHOUT_SERVER: dict[str, Callable[[Namespace], int]] = {"doctor": setup.doctor, "init-sites": setup.init_sites}
+WITH_SERVER: dict[str, Act] = {
+    "status": looks.status, "endpoints": looks.endpoints, "resources": looks.resources, "idle": looks.idle,
+    "tasks": looks.tasks, "task": looks.task, "logs": looks.logs, "events": looks.events, "env": looks.env,
+    "cancel": acts.cancel, "exec": acts.execute, "put-file": acts.put_file, "preflight": acts.preflight,
+    "smoke": acts.smoke,
+}  # fmt: skip
+
+
+def run(words: Sequence[str]) -> int:
+    """Do what the line says; the exit status."""
+    said = parser().parse_args(words)
+    try:
+        if said.verb in WITHOUT_SERVER:
+            return WITHOUT_SERVER[said.verb](said)
+        server = choose(running())
+        with DiamondClient(lambda: server.address) as client:
+            return WITH_SERVER[said.verb](client, said)
+    except DiamondError as problem:
+        return _refused(problem, said)
+    except KeyboardInterrupt:
+        complain("Interrupted. Jobs at their sites go on.")
+        return 130
+    except BrokenPipeError:  # `… | head`: what was asked for has been read
+        sys.stderr.close()
+        return DONE
+
+
+def _refused(problem: DiamondError, said: Namespace) -> int:
+    if said.json:
+        as_json(ErrorView(
+            code=problem.code, message=problem.message, transient=problem.transient, evidence=problem.evidence
+        ))  # fmt: skip
+    else:
+        complain(problem.message)
+    if isinstance(problem, ServerUnavailable):
+        return NO_SERVER
+    if isinstance(problem, NotFound):
+        return NOT_FOUND
+    return USAGE if isinstance(problem, InvalidRequest) else FAILED

@@ -1,0 +1,198 @@
+"""What the wall says about a snapshot, as plain data: the same for the live widget, static HTML and plain text. Pure.
+
+A wall's data is ``{"strip": …, "order": [site, …], "sites": {site: …}, "rows": {site: {partition: …}}}``; ``patch``
+gives what of it is new. Unknown numbers are None all the way, and show as ``?``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from jupyter_diamond.model.snapshot import NO_LIMIT, Health, Limit, Record, SiteReading, Snapshot
+from jupyter_diamond.placement.words import duration
+
+from .vocabulary import byte_size
+
+Wall = dict[str, Any]
+
+USABLE_S = 600.0
+"""Numbers older than this are not counted as free: placement does not take them either."""
+HEALTH: dict[Health, tuple[str, str, str]] = {
+    "online": ("●", "success", "online"),
+    "degraded": ("◐", "warning", "degraded"),
+    "offline": ("✗", "error", "does not answer"),
+    "unknown": ("?", "warning", "not read yet"),
+}
+"""Mark, tone and word, as in the sidebar."""
+
+
+class Gate(NamedTuple):
+    """The resource that decides whether work can start: GPUs where there are any, else cores."""
+
+    unit: str
+    free: int | None
+    total: int | None
+
+    @property
+    def busy(self) -> int | None:
+        """What is not free, for whatever reason."""
+        return None if self.free is None or self.total is None else max(0, self.total - self.free)
+
+
+def gate(record: Record) -> Gate:
+    """The gating resource of a partition; ``free`` is what a job could really get there."""
+    if (record.gpus_total or 0) > 0 or any((shape.gpus or 0) > 0 for shape in record.shapes):
+        return Gate("GPU", record.gpus_free, record.gpus_total)
+    return Gate("CPU", record.cpus_free, record.cpus_total)
+
+
+def wall(snapshot: Snapshot, now: datetime, trouble: str = "") -> Wall:
+    """The whole wall. Simulated sites stand behind the real ones."""
+    ordered = sorted(snapshot.sites, key=lambda site: site.simulated)
+    return {
+        "strip": strip(snapshot, now, trouble),
+        "order": [site.site for site in ordered],
+        "sites": {site.site: _site(site) for site in ordered},
+        "rows": {
+            site.site: {record.partition: _row(record) for record in site.records if not record.hidden}
+            for site in ordered
+        },
+    }
+
+
+def strip(snapshot: Snapshot, now: datetime, trouble: str = "") -> dict[str, Any]:
+    """The four sums over all sites. A site whose number is not known, or too old, is named, never counted as zero.
+
+    Simulated sites are left out, unless there are no others.
+    """
+    real = [site for site in snapshot.sites if not site.simulated]
+    counted = real or list(snapshot.sites)
+    return {
+        "now": now.timestamp(),
+        "trouble": trouble,
+        "simulated": not real and bool(counted),
+        "sums": [
+            _sum("free GPUs", counted, "gpus_free", now),
+            _sum("free cores", counted, "cpus_free", now),
+            _sum("running", counted, "running", now),
+            _sum("pending", counted, "pending", now),
+        ],
+    }
+
+
+def _sum(label: str, sites: list[SiteReading], field: str, now: datetime) -> dict[str, Any]:
+    known = [(site, getattr(site, field)) for site in sites if _counts(site, now)]
+    numbers = [number for _, number in known if number is not None]
+    told = {site.site for site, number in known if number is not None}
+    return {
+        "label": label,
+        "value": sum(numbers) if numbers else None,
+        "without": [site.site for site in sites if site.site not in told],
+    }
+
+
+def _counts(site: SiteReading, now: datetime) -> bool:
+    if site.read_at is None or site.health in ("offline", "unknown"):
+        return False
+    return (now - site.read_at).total_seconds() <= USABLE_S
+
+
+def _site(site: SiteReading) -> dict[str, Any]:
+    mark, tone, word = HEALTH[site.health]
+    return {
+        "name": site.site,
+        "means": " · ".join(filter(None, ("simulated",) if site.simulated else (site.transport, site.scheduler))),
+        "simulated": site.simulated,
+        "health": site.health, "mark": mark, "tone": tone, "word": word,
+        "read_at": None if site.read_at is None else site.read_at.timestamp(),
+        "problem": site.problem,
+        "gpus_free": site.gpus_free, "cpus_free": site.cpus_free, "pending": site.pending,
+        "partitions": [record.partition for record in site.records if not record.hidden],
+        "title": _site_title(site),
+    }  # fmt: skip
+
+
+def _site_title(site: SiteReading) -> str:
+    facts = [
+        f"{site.scheduler} {site.scheduler_version}" if site.scheduler_version else "",
+        f"cluster {site.cluster}" if site.cluster else "",
+        f"you are {site.user}" if site.user else "",
+        {True: "accounting answers", False: "no accounting", None: ""}[site.accounting],
+        f"known machine: {site.machine}" if site.machine else "",
+        f"GPUs free: {_count(site.gpus_free)} of {_count(site.gpus_total)}, each counted once",
+        f"cores free: {_count(site.cpus_free)} of {_count(site.cpus_total)}, each counted once",
+        *site.notes,
+    ]
+    return "\n".join(fact for fact in facts if fact)
+
+
+def _row(record: Record) -> dict[str, Any]:
+    gating = gate(record)
+    return {
+        "name": record.partition,
+        "open": record.state in ("up", "unknown"),
+        "state": record.state,
+        "unit": gating.unit, "free": gating.free, "total": gating.total, "busy": gating.busy,
+        "pending": record.pending, "mine_running": record.mine_running, "mine_pending": record.mine_pending,
+        "cap": cap_text(record.walltime_cap_s),
+        "kind": kind_text(record),
+        "facts": _row_facts(record),
+    }  # fmt: skip
+
+
+def cap_text(cap: Limit) -> str:
+    """The walltime cap: ``2 d``, ``none``, ``?``."""
+    if cap is NO_LIMIT:
+        return "none"
+    return duration(cap) if isinstance(cap, int) else "?"
+
+
+def kind_text(record: Record) -> str:
+    """Kind and memory of its GPUs, where they are known: ``a100 40 GB``."""
+    kinds = dict.fromkeys(
+        (shape.gpu_model, shape.gpu_memory_bytes) for shape in record.shapes if shape.gpus and shape.gpu_model
+    )
+    return ", ".join(f"{model} {byte_size(memory) if memory else ''}".rstrip() for model, memory in kinds)
+
+
+def _row_facts(record: Record) -> list[str]:
+    kind = kind_text(record)
+    memory = "?" if record.memory_free_bytes is None else byte_size(record.memory_free_bytes)
+    return [
+        f"{_count(record.gpus_free)} of {_count(record.gpus_total)} GPUs free" + (f", {kind}" if kind else ""),
+        f"{_count(record.cpus_free)} of {_count(record.cpus_total)} cores free",
+        f"{memory} of memory free",
+        f"{_count(record.nodes_usable)} of {_count(record.nodes_total)} nodes usable",
+        f"{_count(record.running)} running, {_count(record.pending)} pending",
+        f"yours: {_count(record.mine_running)} running, {_count(record.mine_pending)} pending",
+        f"limit {cap_text(record.walltime_cap_s)}" + (", whole nodes only" if record.whole_node else ""),
+        f"state {record.state}" + (", the default" if record.default else ""),
+    ]
+
+
+def _count(number: int | None) -> str:
+    return "?" if number is None else f"{number:,}"
+
+
+def patch(old: Wall, new: Wall) -> Wall | None:
+    """What of the new wall the old one lacks; None when it is nothing but the clock. A row that is gone is None."""
+    told: Wall = {}
+    if old["order"] != new["order"]:
+        told["order"] = new["order"]
+    sites = {name: site for name, site in new["sites"].items() if old["sites"].get(name) != site}
+    rows: dict[str, dict[str, Any]] = {}
+    for name, fresh in new["rows"].items():
+        stale = old["rows"].get(name, {})
+        changed = {part: row for part, row in fresh.items() if stale.get(part) != row}
+        changed |= {part: None for part in stale if part not in fresh}
+        if changed:
+            rows[name] = changed
+    if sites:
+        told["sites"] = sites
+    if rows:
+        told["rows"] = rows
+    before, after = ({**each["strip"], "now": 0} for each in (old, new))
+    if not told and before == after:
+        return None
+    return {**told, "strip": new["strip"]}

@@ -1,0 +1,177 @@
+"""Every verb against a real server whose one site is this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+from pathlib import Path
+
+import pytest
+
+from jupyter_diamond.cli.grammar import VERBS, parser
+from tests.cli.conftest import Cli
+from tests.live.jupyter import JupyterServer
+
+LOOKS = [("status",), ("endpoints",), ("resources",), ("idle",), ("tasks",), ("events",), ("env", "here"), ("doctor",)]
+
+
+@pytest.mark.parametrize("words", LOOKS, ids=" ".join)
+def test_each_look_speaks_to_people_and_to_programs(cli, words):
+    people, programs = cli(*words), cli(*words, "--json")
+    assert (people.status, programs.status) == (0, 0), (people, programs)
+    assert people.out.strip()
+    assert programs.json is not None
+    assert people.err == programs.err == ""
+
+
+def test_the_status_is_that_of_the_server_which_advances_work(cli, server):
+    said = cli.json("status")
+    assert said["server"] == server.url
+    assert said["status"]["advances_work"] is True
+    assert [site["site"] for site in said["sites"]["sites"]] == ["here"]
+
+
+def test_idle_finds_this_machine_and_says_when_nothing_is(cli):
+    cpus = len(os.sched_getaffinity(0))
+    found = cli.json("idle", "--cpus", "1", "--memory", "64M")
+    assert [(place["site"], place["cpus_free"]) for place in found["places"]] == [("here", cpus)]
+    nothing = cli("idle", "--gpus", "1000")
+    assert (nothing.status, "Nothing is free" in nothing.out) == (1, True)
+    wrong = cli("idle", "--memory", "64")
+    assert (wrong.status, wrong.out) == (2, "")
+    assert wrong.err.startswith("--memory")
+
+
+def test_the_smoke_job_runs_for_real_and_is_verified(cli):
+    refused = cli("smoke", "here")
+    assert (refused.status, "--yes" in refused.err) == (2, True), "nobody is there to say yes"
+    said = cli.json("smoke", "here", "--yes")
+    assert said["verdict"]["answer"] == "ok", said
+    assert [row["state"] for row in said["accounting"]["rows"]] == ["completed"]
+    task = cli.json("task", "smoke_here")
+    assert (task["state"], task["attempts"][0]["size"]["walltime_s"]) == ("completed", 300)
+    assert cli("logs", "smoke_here").out.splitlines()[0] == platform.node()
+    assert cli("logs", "smoke_here", "--follow", "--tail", "1").status == 0
+    assert task["id"] in cli("tasks").out
+    assert "attempt.terminal" in cli("events", "smoke_here").out
+    assert "has ended already" in cli("cancel", "smoke_here").out
+
+
+def test_a_look_around_passes_on_what_was_printed(cli, tmp_path):
+    (tmp_path / "notes").write_text("line\n")
+    said = cli("exec", "here", f"cat {tmp_path / 'notes'}")
+    assert (said.status, said.out, said.err) == (0, "line\n", "")
+    assert cli("exec", "here", f"cat {tmp_path / 'gone'}").status == 1
+    refused = cli("exec", "here", "rm -rf x")
+    assert (refused.status, refused.out) == (2, "")
+    assert "squeue" in refused.err
+
+
+def test_a_file_is_put_and_not_put_over_another(cli, tmp_path):
+    local = tmp_path / "train.py"
+    local.write_bytes(os.urandom(1000))
+    put = cli.json("put-file", "here", str(local))
+    assert hashlib.sha256(Path(put["path"]).read_bytes()).digest() == hashlib.sha256(local.read_bytes()).digest()
+    again = cli("put-file", "here", str(local))
+    assert (again.status, "--replace" in again.err) == (1, True)
+    assert cli("put-file", "here", str(local), "--to", "../x").status == 2
+    assert "cannot be read" in cli("put-file", "here", str(tmp_path / "gone")).err
+    local.write_bytes(b"x" * 2_000_001)
+    assert "2,000,001 bytes" in cli("put-file", "here", str(local), "--to", "large").err
+
+
+def test_preflight_and_doctor_find_nothing_missing_here(cli):
+    assert {check["answer"] for check in cli.json("preflight")[0]["checks"]} == {"ok"}
+    said = cli.json("doctor")
+    answers = {check["name"]: check["answer"] for check in said["checks"]}
+    assert answers == {
+        "python": "ok", "jupyterlab": "ok", "server extension": "ok", "labextension": "ok", "store": "ok",
+        "catalogue": "warn", "server": "ok",
+    }  # fmt: skip
+    assert [done["site"] for done in said["sites"]] == ["here"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("task", "nothing"), 4, "There is no task"),
+        (("logs", "nothing"), 4, "There is no task"),
+        (("resources", "--site", "mars"), 4, "There is no site 'mars'; the sites are: here."),
+        (("env", "mars"), 4, "There is no site 'mars'"),
+        (("nonsense",), 2, "invalid choice"),
+        ((), 2, "VERB"),
+    ],
+)
+def test_each_failure_has_its_status_and_one_sentence(cli, words, status, said):
+    done = cli(*words)
+    assert (done.status, done.out) == (status, "")
+    assert said in done.err
+
+
+def test_a_failure_is_json_too(cli):
+    done = cli("task", "nothing", "--json")
+    assert (done.status, done.json["code"], done.err) == (4, "not_found", "")
+
+
+def test_without_a_server_it_says_how_to_start_one(alone):
+    done = alone("status")
+    assert (done.status, done.out) == (3, "")
+    assert "jupyter lab" in done.err
+
+
+def test_of_several_servers_the_one_that_advances_work_is_asked(server, tmp_path):
+    """Two servers over one store: the second only reads."""
+    (tmp_path / "second").mkdir()
+    shared = {
+        "JUPYTER_RUNTIME_DIR": server.env["JUPYTER_RUNTIME_DIR"],
+        "JUPYTER_DIAMOND_STORE": server.env["JUPYTER_DIAMOND_STORE"],
+    }
+    with JupyterServer(tmp_path / "second", env=shared) as second:
+        assert second.api("GET", "status")["advances_work"] is False
+        assert Cli(second.env).json("status")["server"] == server.url
+        named = Cli({**second.env, "DIAMOND_SERVER_URL": second.url, "DIAMOND_SERVER_TOKEN": second.token})
+        assert named.json("status")["server"] == second.url
+
+
+def test_a_server_that_has_died_is_passed_over(server, cli):
+    runtime = Path(server.env["JUPYTER_RUNTIME_DIR"])
+    (kept,) = [path for path in runtime.glob("jpserver-*.json") if "jpserver-1.json" not in path.name]
+    dead = runtime / "jpserver-1.json"
+    dead.write_text(kept.read_text().replace(str(server.port), "1"))
+    (runtime / "jpserver-2.json").write_text("{half")
+    try:
+        assert cli.json("status")["server"] == server.url
+    finally:
+        dead.unlink()
+        (runtime / "jpserver-2.json").unlink()
+
+
+def test_jupyter_finds_it_as_a_subcommand(server, tmp_path):
+    """`jupyter diamond` runs the `jupyter-diamond` of its PATH."""
+    script = tmp_path / "jupyter-diamond"
+    script.write_text(f"#!{shutil.which('python3')}\n")
+    import subprocess
+    import sys
+
+    script.write_text(f"#!{sys.executable}\nfrom jupyter_diamond.cli import main\nmain()\n")
+    script.chmod(0o755)
+    env = {**server.env, "PATH": f"{tmp_path}{os.pathsep}{server.env['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "jupyter", "diamond", "status", "--json"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert server.url in done.stdout
+
+
+def test_every_verb_has_its_help_with_the_exit_statuses(capsys):
+    for verb in VERBS:
+        with pytest.raises(SystemExit) as left:
+            parser().parse_args([verb.name, "--help"])
+        assert left.value.code == 0
+        assert "Exit status: 0 done" in capsys.readouterr().out
