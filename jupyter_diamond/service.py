@@ -345,9 +345,14 @@ class DiamondService:
 
     async def result(self, ref: str) -> ResultView:
         """The receipt of a finished attempt, with its small values inline. Raises ResultUnavailable."""
-        task = await self.task(ref)
-        attempt = newest(task)
-        key = await self._ledger.do(self._ledger.store.key, task.id, attempt.n)
+        store = self._ledger.store
+
+        def find() -> tuple[Task, Attempt, str]:
+            task = store.task(ref)
+            attempt = newest(task)
+            return task, attempt, store.key(task.id, attempt.n)
+
+        task, attempt, key = await self._ledger.do(find)
         return await read_result(
             task, attempt, self.links[attempt.site], key=key, inline_bytes=self._limits.inline_result_bytes
         )

@@ -21,7 +21,11 @@ _MAX_OUTPUTS = 24 << 20
 async def read_result(task: Task, attempt: Attempt, link: SiteLink, *, key: str, inline_bytes: int) -> ResultView:
     """The receipt with its small values. Raises ResultUnavailable while there is none."""
     folder = attempt.folder
-    data = await link.read(f"{folder}/{files.MANIFEST}") if folder and attempt.result_ready else None
+    data, outputs = None, None
+    if folder and attempt.result_ready:
+        data, outputs = await asyncio.gather(
+            link.read(f"{folder}/{files.MANIFEST}"), link.read(f"{folder}/{files.OUTPUTS}", limit=_MAX_OUTPUTS)
+        )
     if data is None:
         raise ResultUnavailable(_why_not(task, attempt), transient=not task.state.terminal)
     manifest = attempt_folder.parse(Manifest, data)
@@ -33,7 +37,6 @@ async def read_result(task: Task, attempt: Attempt, link: SiteLink, *, key: str,
             small.append(value.file)
             room -= value.bytes
     contents = await asyncio.gather(*(link.read(f"{folder}/{name}") for name in small))
-    outputs = await link.read(f"{folder}/{files.OUTPUTS}", limit=_MAX_OUTPUTS)
     return ResultView(
         task_id=task.id,
         attempt=attempt.n,
