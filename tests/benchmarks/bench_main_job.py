@@ -1,8 +1,9 @@
 """The main job against submitit, on one real Slurm cluster, in one run, in random order.
 
 Run: python -m tests.benchmarks.bench_main_job   (N=10 rounds; COMMANDS=0 leaves the two minutes of counting out).
-``accepted`` is the moment when sbatch has answered: for ours when the answer is recorded in the attempt's folder, for
-submitit when ``submit`` returns. The cell returns the time of its own end; all clocks are this machine's.
+``accepted`` is the moment when sbatch has answered: for ours when the answer is recorded in the attempt's folder (a
+file's time may be one tick of the kernel, 1-4 ms, early), for submitit when ``submit`` returns. The cell returns the
+time of its own end; all clocks are this machine's. On a busy machine look at the fastest of both, too.
 """
 
 from __future__ import annotations
@@ -68,15 +69,26 @@ def show(taken: dict[str, list[Round]]) -> None:
         (which, what): [(times[b] - times[a]) * 1000 for times in rounds]
         for which, rounds in taken.items() for what, a, b in MEASURES
     }  # fmt: skip
-    print(f"\n{'milliseconds, median / p95':34}" + "".join(f"{NAMES[which][:24]:>26}" for which in taken) + "   ratio")
+    print(
+        f"\n{'milliseconds, median / p95 / least':34}"
+        + "".join(f"{NAMES[which][:24]:>26}" for which in taken)
+        + "   ratio"
+    )
     for what, _, _ in MEASURES:
-        line = "".join(f"{median(found[w, what]):>17.0f} / {p95(found[w, what]):>6.0f}" for w in taken)
+        line = "".join(
+            f"{median(found[w, what]):>10.0f} / {p95(found[w, what]):>4.0f} / {min(found[w, what]):>4.0f}"
+            for w in taken
+        )
         ratios = [median(found[OURS, what]) / max(median(found[w, what]), 0.1) for w in (DEFAULT, FASTEST)]
         print(f"{what:34}{line}   {ratios[0]:.2f} {ratios[1]:.2f}")
     accept, end = MEASURES[0][0], MEASURES[3][0]
     extra = median(found[OURS, accept]) - median(found[DEFAULT, accept])
     ratio = median(found[OURS, end]) / median(found[DEFAULT, end])
-    print(f"accepted {extra:+.0f} ms after submitit's submit (target: at most +30): {verdict(extra, 30)}")
+    least = min(found[OURS, accept]) - min(found[DEFAULT, accept])
+    print(
+        f"accepted {extra:+.0f} ms after submitit's submit (target: at most +30): {verdict(extra, 30)}; "
+        f"{least:+.0f} ms between the fastest of both, which a busy machine disturbs least"
+    )
     print(f"function end -> value: {ratio:.2f}x submitit's default (target: at most 0.2x): {verdict(ratio, 0.2)}")
 
 
