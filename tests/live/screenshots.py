@@ -47,6 +47,7 @@ DRY = "%%diamond_submit plan --gpus 1 --memory 32G --time 1h --dry-run\nx.mean()
 TALL = 5200
 """So that every cell is drawn: those out of sight are not in the page."""
 SITES, TASKS = "%diamond sites", "%diamond tasks"
+WALL, IDLE = "%diamond wall", "%diamond idle --gpus 2 --cpus 8"
 
 
 class Album:
@@ -122,7 +123,7 @@ def picture_jobs(folder: Path, base: Path, browser: Browser, testbed: Testbed | 
     else:
         fill(testbed)
     with JupyterServer(base, sites=sites, arguments=(*arguments, *SERVER_ARGUMENTS)) as server:
-        cells = (LOAD, VALUES, fit, BROKEN, sleeper, WAITER, DRY, SITES, TASKS)
+        cells = (LOAD, VALUES, fit, BROKEN, sleeper, WAITER, DRY, SITES, TASKS, WALL, IDLE)
         write_notebook(server.notebooks / "study.ipynb", *cells)
         lab = LabPage(browser, server, height=TALL)
         try:
@@ -182,7 +183,7 @@ def picture_notebook(album: Album, *, waiting: bool) -> None:
     lab.card(4).locator(".jd-button-cancel").click()
     lab.wait_card(4, "cancelled")
     album.take("card-cancelled", lab.outputs(4))
-    for n, name in ((6, "dry-run"), (7, "sites-table"), (8, "tasks-table")):
+    for n, name in ((6, "dry-run"), (7, "sites-table"), (8, "tasks-table"), (9, "wall"), (10, "idle-table")):
         lab.run(n)
         album.take(name, lab.cell(n))
 
