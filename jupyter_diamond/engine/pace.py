@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 
 class Pace:
     """Growing waits, ``first`` doubling up to ``most``, never under ``floor``. All in seconds."""
@@ -19,3 +21,11 @@ class Pace:
         wait = max(self._next, self._floor)
         self._next = min(self._next * 2, self._most)
         return wait
+
+
+async def rest(until: asyncio.Event, seconds: float | None) -> None:
+    """Wait for an event, at most so long; for ever when ``seconds`` is None."""
+    try:
+        await asyncio.wait_for(until.wait(), None if seconds is None else max(0.0, seconds))
+    except asyncio.TimeoutError:
+        return

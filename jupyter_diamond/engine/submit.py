@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
-from jupyter_diamond.engine.pace import Pace
+from jupyter_diamond.engine.pace import Pace, rest
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.stage import SubmitAnswer, peek_script, read_answer, runner_source, sealed, submit_script
 from jupyter_diamond.errors import DiamondError, NotFound, SchedulerError, SubmitRefused, TransportError
@@ -65,10 +65,11 @@ class Submitter:
         self._link, self._ledger, self._spool, self._settings, self._log = link, ledger, spool, settings, log
         self._holds = holds
 
-    async def bring_in(self, task: Task, inputs: Inputs | None = None) -> Task:
+    async def bring_in(self, task: Task, inputs: Inputs | None = None, *, hurry: asyncio.Event) -> Task:
         """Work on the attempt until it has a job id or has ended. ``task`` is as the store has it now.
 
         ``inputs`` saves reading them for the first try; they are not kept for others, for bundles may be large.
+        ``hurry`` ends the rest between two tries.
         """
         pace = Pace(1.0, 60.0)
         while True:
@@ -85,7 +86,8 @@ class Submitter:
             if attempt.native is not None or attempt.state.terminal:
                 return task
             inputs = None
-            await asyncio.sleep(pace.next())
+            hurry.clear()
+            await rest(hurry, pace.next())
             task = await self._ledger.do(self._ledger.store.task, task.id)
 
     async def _step(self, task: Task, inputs: Inputs | None) -> Task:

@@ -15,7 +15,7 @@ from jupyter_diamond.engine.attempt_folder import Seen
 from jupyter_diamond.engine.far_look import wait_for_news
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
-from jupyter_diamond.engine.pace import Pace
+from jupyter_diamond.engine.pace import Pace, rest
 from jupyter_diamond.engine.reconcile import final, from_folder, from_queue, lost
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, Submitter, newest
@@ -60,8 +60,9 @@ class SiteWatcher:
             known = self.watched[task.id] = Watched(task=task)
         elif task.version >= known.task.version:
             known.task = task
+            known.hurry.set()
         if known.native is None and known.submission is None:
-            bringing_in = self._submitter.bring_in(task, inputs)
+            bringing_in = self._submitter.bring_in(task, inputs, hurry=known.hurry)
             known.submission = asyncio.create_task(bringing_in, name=f"diamond-submit-{task.id}")
             known.submission.add_done_callback(lambda _: self._wake())
         self._wake()
@@ -90,7 +91,7 @@ class SiteWatcher:
         while True:
             self._looks.clear()
             await self._look_into_folders()
-            await _sleep(self._looks, self._file_wait() if self._unfinished() else None)
+            await rest(self._looks, self._file_wait() if self._unfinished() else None)
 
     async def _far_look_loop(self) -> None:
         """As ``_look_loop``, where files are out of reach: the site itself looks, and says when there is news."""
@@ -99,7 +100,7 @@ class SiteWatcher:
             self._looks.clear()
             jobs = self._unfinished()
             if not jobs:
-                await _sleep(self._looks, None)
+                await rest(self._looks, None)
                 continue
             begun = time.monotonic()
             try:
@@ -149,7 +150,7 @@ class SiteWatcher:
             wakes = [known.settle_at for known in self.watched.values() if known.settle is not None]
             if self._jobs():
                 wakes.append(self._queue_at)
-            await _sleep(self._asks, min(wakes) - time.monotonic() if wakes else None)
+            await rest(self._asks, min(wakes) - time.monotonic() if wakes else None)
 
     async def _forget_ended(self) -> None:
         for task_id in [task_id for task_id, known in self.watched.items() if newest(known.task).state.terminal]:
@@ -190,7 +191,8 @@ class SiteWatcher:
 
     async def _submit_again(self, task: Task) -> Task:
         await asyncio.sleep(5.0)
-        return await self._submitter.bring_in(await self.ledger.do(self.ledger.store.task, task.id))
+        hurry = self.watched[task.id].hurry
+        return await self._submitter.bring_in(await self.ledger.do(self.ledger.store.task, task.id), hurry=hurry)
 
     async def _send_cancels(self, now: float) -> None:
         due = [
@@ -367,10 +369,3 @@ class SiteWatcher:
                     known.task = await self.ledger.update(
                         known.task, "attempt.trouble", {"why": problem.message}, trouble=problem.message
                     )
-
-
-async def _sleep(until: asyncio.Event, seconds: float | None) -> None:
-    try:
-        await asyncio.wait_for(until.wait(), None if seconds is None else max(0.0, seconds))
-    except asyncio.TimeoutError:
-        return

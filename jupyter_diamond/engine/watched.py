@@ -30,6 +30,8 @@ class Watched:
     queue_row: JobRow | None = None
     log_bytes: int = 0
     noticed: bool = False
+    hurry: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the user asked for something: a submission that rests between two tries looks at once."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a change is worked out and stored, so that two sources never overwrite each other."""
 

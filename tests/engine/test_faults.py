@@ -130,6 +130,24 @@ async def test_a_full_disk_at_the_site_is_said_and_nothing_is_submitted(bench):
     assert done.attempt.native is None
 
 
+async def test_a_cancel_is_heard_at_once_between_two_tries(bench):
+    """After a while a minute lies between two tries to reach a site; a user's word does not wait for the next."""
+    service = await bench.start()
+    link = service.links["here"]
+    await service.sites()
+    link.transport = FaultyTransport(link.transport, before={"submit.": timed_out("not_sent")}, times=1000)
+    task = await bench.submit(service, "pass")
+
+    async def rests_for_long():
+        events = (await service.task_events(task.id)).events
+        return sum(event.type == "attempt.submitting" for event in events) >= 4  # rests of 1, 2, 4 and now 8 s
+
+    await until(rests_for_long)
+    await service.cancel(task.id, "you")
+    done = await ended(service, task, seconds=3)
+    assert done.state is State.CANCELLED
+
+
 async def test_cancel_before_the_site_was_reached_never_submits(bench, tmp_path):
     service = await bench.start()
     link = service.links["here"]
