@@ -14,7 +14,7 @@ LINES = [
     ("fit --memory -2G", "--memory: Memory cannot be negative, got '-2G'."),
     ("fit --time 10", "--time: 10 what? Give the time a unit:"),
     ("fit --time -5m", "--time: A time cannot be negative, got '-5m'."),
-    ("fit --gpus 3", "No site can run this. here : machine: its largest node has no GPU"),
+    ("fit --gpus 3", "No site can run this. here : machine: it has no GPUs."),
     ("fit --in nowhere", "--in names `nowhere`, but there is no such variable in this notebook."),
     ("fit --in tabel", "--in names `tabel`, but there is no such variable in this notebook (did you mean `table`?)."),
     ("fit --out nothing", "--out names `nothing`, but the cell never assigns it."),
