@@ -581,7 +581,7 @@ def method_of(obj, name):
         if getattr(obj, "_diamond_no_such_method_", None) is not None:  # it has every attribute (a mock, a proxy)
             return None
         method = getattr(obj, name, None)
-    except Exception:
+    except Exception:  # __getattr__ and properties are the user's code: anything can come out
         return None
     return method if callable(method) else None
 
@@ -610,7 +610,7 @@ def plain_text(obj):
             text = repr(kept)
             return "%s, ...%s" % (text[:-1], text[-1])
         return repr(obj)
-    except Exception as error:
+    except Exception as error:  # so is __repr__
         return "<%s: its repr failed: %s: %s>" % (type(obj).__name__, type(error).__name__, error)
 
 
@@ -734,7 +734,7 @@ def describe(error):
     keep_users_frames(told, set())
     try:
         evalue = str(error)
-    except Exception:
+    except Exception:  # __str__ is the user's code, and its failure must not hide the error it was to tell
         evalue = "<its str() failed>"
     lines = "".join(told.format()).rstrip("\n").split("\n")
     return {"ename": type(error).__name__, "evalue": evalue, "traceback": lines}
@@ -1047,7 +1047,7 @@ def preview(value):
             short.maxlist = short.maxtuple = short.maxdict = short.maxset = 10
             text = short.repr(value)
         text = " ".join(text.split())
-    except Exception as error:
+    except Exception as error:  # a preview is a courtesy: a __repr__ that fails must not cost the value
         text = "<its repr failed: %s>" % type(error).__name__
     return text if len(text) <= PREVIEW_LIMIT else text[: PREVIEW_LIMIT - 1] + "…"
 
