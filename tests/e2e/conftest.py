@@ -62,6 +62,7 @@ def server(testbed: Testbed, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def lab(server: JupyterServer) -> Iterator[LabPage]:
     with lab_page(server) as page:
         yield page
+        assert page.heard.strangers() == set(), "something was asked of another machine"
 
 
 @pytest.fixture

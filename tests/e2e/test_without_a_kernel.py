@@ -37,6 +37,7 @@ def test_a_saved_notebook_reads_well_as_html(lab: LabPage, open_notebook: Callab
     convert = [sys.executable, "-m", "nbconvert", "--to", "html", "--output", str(page), name]
     subprocess.run(convert, cwd=lab.server.notebooks, env=lab.server.env, check=True, capture_output=True, timeout=60)
 
+    assert lab.heard.strangers() == set()
     lab.page.context.set_offline(True)  # nbconvert's page would load MathJax and require.js from elsewhere
     lab.page.goto(page.as_uri(), wait_until="commit")
     body = lab.page.locator("body")
@@ -50,6 +51,7 @@ def test_a_saved_notebook_reads_well_as_html(lab: LabPage, open_notebook: Callab
     assert picture.evaluate("image => image.naturalWidth") > 100
     for never in ("model not found", "Loading widget", "Error displaying"):
         assert never not in body.inner_text()
+    lab.heard.requests.clear()  # JupyterLab's own were looked at above; these are nbconvert's, and went nowhere
 
 
 def test_a_missing_server_half_is_said_where_the_sites_would_stand(tmp_path: Path) -> None:
