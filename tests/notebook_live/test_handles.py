@@ -127,11 +127,15 @@ def test_every_command_has_help_and_refuses_what_it_does_not_know(nb, command):
     assert nb.fails(f"%diamond {command} --nope").error.startswith(
         f"UsageError: %diamond {command} has no option --nope;"
     )
-    if command not in ("sites", "tasks"):
+    if command in ("wall", "idle"):
+        assert nb.fails(f"%diamond {command} nosuch").error.startswith(
+            f"UsageError: %diamond {command}: 'nosuch' is one word too many;"
+        )
+    elif command not in ("sites", "tasks"):
         assert nb.fails(f"%diamond {command} nosuch").error == (
             "UsageError: There is no task 'nosuch'; %diamond tasks lists those that there are."
         )
-    if command not in ("sites", "tasks", "events"):
+    if command not in ("sites", "wall", "idle", "tasks", "events"):
         assert nb.fails(f"%diamond {command}").error == (
             f"UsageError: %diamond {command} needs a task's name, e.g. %diamond {command} fit."
         )
