@@ -9,6 +9,7 @@
     ├── NotFound                     no such task, site or file
     ├── Conflict                     it clashes with something that is already running
     ├── TransportError               a site could not be reached, or stopped answering (has ``outcome``)
+    ├── GlobusProblem                a Globus service said no, or nothing (has ``outcome``)
     ├── SchedulerError               the site's scheduler answered, but not with what we asked
     │   ├── SubmitRefused            it said no to this job (``permanent`` or for now)
     │   └── SubmitOutputUnreadable   it may have said yes: the job must be looked for
@@ -28,6 +29,7 @@ from __future__ import annotations
 from typing import Literal
 
 SubmitFate = Literal["not_sent", "unknown", "refused"]
+GlobusOutcome = Literal["failed", "lost", "expired", "needs_login", "throttled", "offline", "refused", "unreachable"]
 
 
 class DiamondError(Exception):
@@ -106,6 +108,34 @@ class TransportError(DiamondError):
         super().__init__(message, transient=transient, evidence=evidence)
         self.outcome = outcome
         self.needs_login = needs_login
+
+
+class GlobusProblem(DiamondError):
+    """A Globus service said no, or nothing.
+
+    ``outcome``: ``failed`` (the function raised at the site), ``lost`` (no answer within its time), ``expired`` (there
+    was an answer, and the service has dropped it), ``needs_login``, ``throttled``, ``offline`` (the endpoint is),
+    ``refused`` (the service says no: not yours, no such endpoint, too large), ``unreachable`` (the service is).
+    ``sent``: whether what was asked may have been taken: False only where that is proved.
+    """
+
+    code = "globus"
+    http_status = 502
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        outcome: GlobusOutcome,
+        sent: bool,
+        transient: bool = False,
+        evidence: tuple[str, ...] = (),
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, transient=transient, evidence=evidence)
+        self.outcome = outcome
+        self.sent = sent
+        self.retry_after_s = retry_after_s
 
 
 class SchedulerError(DiamondError):

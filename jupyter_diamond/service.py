@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 import secrets
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
 from jupyter_diamond.engine.engine import Engine
+from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.login_node import site_env
@@ -32,21 +32,10 @@ from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
-from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.placement.idle import idle
 from jupyter_diamond.placement.policy import decide
 from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
 from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
-
-_ASK_INTERPRETER = """import importlib.util, json, sys
-def there(name):
-    try:
-        return importlib.util.find_spec(name) is not None
-    except Exception:
-        return False
-print(json.dumps({"version": list(sys.version_info[:3]), "executable": sys.executable,
-                  "missing": [name for name in sys.argv[1:] if not there(name)]}))
-"""
 
 
 class DiamondService:
@@ -69,7 +58,7 @@ class DiamondService:
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
-        self._interpreters: dict[tuple[str, str | None, tuple[str, ...]], Interpreter] = {}
+        self._interpreters = Interpreters(engine.command_timeout_s)
         self._read_anew = asyncio.Event()
         self._ledger.listen(self._hear)
 
@@ -145,33 +134,7 @@ class DiamondService:
 
     async def interpreter(self, site: str, python: str | None, modules: tuple[str, ...]) -> Interpreter:
         """What would run a cell at a site, and which modules it lacks there. Answers are kept for ten minutes."""
-        link = self.links[site]
-        executable = link.site.python or (python if link.transport.shares_files else None) or "python3"
-        key = (site, executable, tuple(sorted(modules)))
-        known = self._interpreters.get(key)
-        if known is None or known.missing or known.problem or time.time() - known.read_at.timestamp() > 600:
-            known = self._interpreters[key] = await self._ask_interpreter(link, executable, key[2])
-        return known
-
-    async def _ask_interpreter(self, link: SiteLink, executable: str, modules: tuple[str, ...]) -> Interpreter:
-        words = " ".join(quote(name, "the module name") for name in modules)
-        script = f'exec {quote(executable, "the interpreter")} -c "$(cat)" {words}\n'
-        done = await link.run(script, stdin=_ASK_INTERPRETER.encode(), timeout_s=self._settings.command_timeout_s)
-        now = from_epoch(time.time())
-        try:
-            said = json.loads(done.out)
-            version = tuple(int(part) for part in said["version"])
-            return Interpreter(
-                executable=str(said["executable"]), version=(version[0], version[1], version[2]),
-                missing=tuple(str(name) for name in said["missing"]), read_at=now,
-            )  # fmt: skip
-        except (ValueError, KeyError, IndexError, TypeError):
-            said_lines = (done.err or done.out).strip().splitlines()
-            why = said_lines[-1] if said_lines else f"it ended with code {done.exit}"
-            return Interpreter(
-                executable=executable, version=None, read_at=now,
-                problem=f"{executable} does not start at {link.name}: {why}. Set python in the site catalogue.",
-            )  # fmt: skip
+        return await self._interpreters.ask(self.links[site], python, modules)
 
     async def plan(self, envelope: Envelope) -> Decision:
         """Where a task with this envelope would go now; nothing is started."""

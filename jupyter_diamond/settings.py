@@ -64,6 +64,28 @@ class DiamondEngine(LoggingConfigurable):
     ).tag(config=True)
 
 
+class DiamondGlobus(LoggingConfigurable):
+    """How Globus is reached, and as whom. Secrets come from the environment alone, never from here."""
+
+    client_id = Unicode(
+        help="The client id of an application of yours, registered with Globus, for logins in the browser or by a "
+        "pasted code. Empty: the Globus Compute SDK's own. Environment: GLOBUS_CLIENT_ID (or PORTAL_CLIENT_ID)."
+    ).tag(config=True)
+    tokens_folder = Unicode(help="Where tokens of a login lie: a folder 0700, files 0600.").tag(config=True)
+    timeout_s = Float(15.0, help="How long one request to a Globus service may take, in seconds.").tag(config=True)
+    answer_s = Float(
+        120.0, help="How long an endpoint's answer is waited for beyond the command's own time, in seconds."
+    ).tag(config=True)
+
+    @default("client_id")
+    def _default_client_id(self) -> str:
+        return os.environ.get("GLOBUS_CLIENT_ID") or os.environ.get("PORTAL_CLIENT_ID") or ""
+
+    @default("tokens_folder")
+    def _default_tokens_folder(self) -> str:
+        return str(Path(jupyter_data_dir()) / "diamond" / "globus")
+
+
 class DiamondLimits(LoggingConfigurable):
     """What may travel with a cell, in bytes."""
 

@@ -17,8 +17,6 @@ from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.manifest import EndFile, Manifest
 from jupyter_diamond.parsing.quoting import quote
 
-FOR_S = 50.0
-"""How long one call waits: shorter than the silence after which firewalls forget a connection."""
 _SLACK_S = 30.0
 _MOST_BYTES = 64 << 20
 _HEAD = re.compile(rb"@@diamond:(\d+) ([a-z.]+) (\d+)\n")
@@ -27,11 +25,13 @@ _HEAD = re.compile(rb"@@diamond:(\d+) ([a-z.]+) (\d+)\n")
 async def wait_for_news(link: SiteLink, wanted: Sequence[tuple[str, bool]], *, every_s: float) -> dict[int, Seen]:
     """What is new in the folders, by their place in ``wanted``: (folder, its start is known). Raises TransportError.
 
-    Empty when nothing happened for a while. Not in the site's lane: it would keep others from it for a minute.
+    Empty when nothing happened for as long as the transport lets a script wait. Not in the site's lane: it would keep
+    others from it for a minute.
     """
+    for_s = link.transport.longest_wait_s
     done = await link.transport.run(
-        look_script(wanted, every_s=every_s, for_s=FOR_S),
-        timeout_s=FOR_S + _SLACK_S,
+        look_script(wanted, every_s=every_s, for_s=for_s),
+        timeout_s=for_s + _SLACK_S,
         max_bytes=_MOST_BYTES,
         hold_stdin=True,
     )

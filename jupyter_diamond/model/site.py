@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import Any, Literal
+from uuid import UUID
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from .base import Value
 
-TransportKind = Literal["local", "ssh"]
+TransportKind = Literal["local", "ssh", "globus-compute"]
 SchedulerKind = Literal["process", "slurm", "simulated"]
 
 _OURS = frozenset({
@@ -48,6 +49,9 @@ class Site(Value):
 
     With ``transport: ssh``, ``host`` is an alias of the user's own ssh config, or ``user@host``; ``ssh_options`` are
     ``Name=value`` out of SSH_OPTIONS; ``ssh_config`` is a file to use in place of ``~/.ssh/config``.
+
+    With ``transport: globus-compute``, ``endpoint`` is the UUID of the user's own endpoint on a login node; ``host``
+    may name that node, to recognise the machine by and to say where the endpoint is started.
     """
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$")
@@ -56,6 +60,7 @@ class Site(Value):
     host: str | None = Field(default=None, validate_default=True)
     ssh_options: tuple[str, ...] = ()
     ssh_config: str | None = None
+    endpoint: UUID | None = Field(default=None, validate_default=True)
     env: dict[str, str] = Field(default_factory=dict)
     workdir: str = "~/diamond"
     python: str | None = None
@@ -93,8 +98,11 @@ class Site(Value):
     @field_validator("scheduler")
     @classmethod
     def _in_reach(cls, kind: SchedulerKind, info: ValidationInfo) -> SchedulerKind:
-        if kind == "process" and info.data.get("transport") == "ssh":
-            raise ValueError("must be a batch system where transport is ssh: process is for this machine alone")
+        transport = info.data.get("transport", "local")
+        if kind == "process" and transport != "local":
+            raise ValueError(
+                f"must be a batch system where transport is {transport}: process is for this machine alone"
+            )
         return kind
 
     @field_validator("host")
@@ -103,11 +111,21 @@ class Site(Value):
         over_ssh = info.data.get("transport") == "ssh"
         if host is None and over_ssh:
             raise ValueError("is needed where transport is ssh")
-        if host is not None and "transport" in info.data and not over_ssh:
-            raise ValueError("is for transport: ssh alone")
+        if host is not None and info.data.get("transport") == "local":
+            raise ValueError("is for a site that is reached over ssh or globus-compute")
         if host is not None and not _HOST.fullmatch(host):
             raise ValueError("must be a host, an alias of your ssh config, or user@host")
         return host
+
+    @field_validator("endpoint")
+    @classmethod
+    def _over_globus(cls, endpoint: UUID | None, info: ValidationInfo) -> UUID | None:
+        over_globus = info.data.get("transport") == "globus-compute"
+        if endpoint is None and over_globus:
+            raise ValueError("is needed where transport is globus-compute")
+        if endpoint is not None and "transport" in info.data and not over_globus:
+            raise ValueError("is for transport: globus-compute alone")
+        return endpoint
 
     @field_validator("ssh_options", "ssh_config")
     @classmethod

@@ -21,7 +21,8 @@ NO_LIMIT = NoLimit.NO_LIMIT
 Limit = int | NoLimit | None
 """A number, NO_LIMIT, or None for unknown."""
 
-Health = Literal["online", "degraded", "offline", "unknown"]
+Health = Literal["online", "degraded", "offline", "needs_login", "unknown"]
+"""``needs_login``: the way there is open again as soon as the user has logged in, and not before."""
 
 
 class NodeShape(Value):

@@ -22,6 +22,7 @@ HEALTH: dict[Health, tuple[str, str, str]] = {
     "online": ("●", "success", "online"),
     "degraded": ("◐", "warning", "degraded"),
     "offline": ("✗", "error", "does not answer"),
+    "needs_login": ("?", "warning", "needs your login"),
     "unknown": ("?", "warning", "not read yet"),
 }
 """Mark, tone and word, as in the sidebar."""
@@ -93,7 +94,7 @@ def _sum(label: str, sites: list[SiteReading], field: str, now: datetime) -> dic
 
 
 def _counts(site: SiteReading, now: datetime) -> bool:
-    if site.read_at is None or site.health in ("offline", "unknown"):
+    if site.read_at is None or site.health in ("offline", "needs_login", "unknown"):
         return False
     return (now - site.read_at).total_seconds() <= USABLE_S
 

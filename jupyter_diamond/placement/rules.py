@@ -33,14 +33,16 @@ def health(_envelope: Envelope, place: Place, clock: Clock) -> Verdict:
 
 def _freshness(reading: SiteReading | None, clock: Clock) -> tuple[Answer, str, str]:
     because = f" ({words.clause(reading.problem)})" if reading is not None and reading.problem else ""
-    if reading is None or reading.read_at is None:
-        if reading is not None and reading.health == "offline":
-            return "fail", "offline", f"It does not answer{because}."
+    health = "unknown" if reading is None else reading.health
+    age = None if reading is None or reading.read_at is None else (clock.now - reading.read_at).total_seconds()
+    said = "" if age is None else words.duration(max(age, 0.0))
+    if health == "needs_login":
+        return "fail", "needs login", f"It needs your login{because}."
+    if health == "offline":
+        silent = f"has not answered for {said}" if said else "does not answer"
+        return "fail", "offline", f"It {silent}{because}."
+    if age is None:
         return "unknown", "never read", f"It has not answered yet{because}."
-    age = max((clock.now - reading.read_at).total_seconds(), 0.0)
-    said = words.duration(age)
-    if reading.health == "offline":
-        return "fail", "offline", f"It has not answered for {said}{because}."
     if age > clock.stale_s:
         return "fail", f"{said} old", f"What is known of it is {said} old{because}."
     if age > clock.fresh_s:

@@ -36,6 +36,8 @@ class Transport(Protocol):
 
     shares_files: bool
     """The site's files can be opened by path on this machine."""
+    longest_wait_s: float
+    """How long a script may just wait for something to happen: each holds a session, a worker or a place in a queue."""
 
     async def run(
         self, script: str, *, stdin: bytes = b"", timeout_s: float, max_bytes: int = 8 << 20, hold_stdin: bool = False

@@ -51,6 +51,7 @@ class LocalTransport:
     """Runs scripts with ``bash --noprofile --norc`` in process groups of their own; opens files by path."""
 
     shares_files = True
+    longest_wait_s = 50.0
 
     def __init__(self, env: Mapping[str, str], *, where: str = "this machine") -> None:
         self._env = clean_environment(env)

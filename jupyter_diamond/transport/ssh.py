@@ -58,6 +58,7 @@ class SshTransport:
     """Runs scripts with ``bash --noprofile --norc`` at the other end of ssh, whatever the login shell is."""
 
     shares_files = False
+    longest_wait_s = 50.0  # shorter than the silence after which firewalls forget a connection
 
     def __init__(self, client: Client, env: Mapping[str, str]) -> None:
         self._client = client

@@ -233,7 +233,7 @@ export interface SiteReading {
   site: string;
   transport: string;
   scheduler: string;
-  health: 'online' | 'degraded' | 'offline' | 'unknown';
+  health: 'online' | 'degraded' | 'offline' | 'needs_login' | 'unknown';
   read_at: string | null;
   tried_at: string | null;
   probe_s: number | null;

@@ -50,6 +50,7 @@ const HEALTH: { readonly [health in Health]: Sign } = {
   online: sign('online', 'filled', 'success'),
   degraded: sign('degraded', 'half', 'warning'),
   offline: sign('does not answer', 'cross', 'error'),
+  needs_login: sign('needs your login', 'question', 'warning'),
   unknown: sign('not read yet', 'question', 'warning')
 };
 

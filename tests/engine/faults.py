@@ -24,6 +24,10 @@ class FaultyTransport:
     def shares_files(self):
         return self.inner.shares_files
 
+    @property
+    def longest_wait_s(self):
+        return self.inner.longest_wait_s
+
     async def run(self, script, **options):
         self.scripts.append(script)
         self._maybe(self.before, script)

@@ -109,14 +109,26 @@ MISTAKES = {
         "line 4: host must be a host, an alias of your ssh config, or user@host, not '-oProxyCommand=id'",
     ),
     "a host without ssh": (
-        "sites:\n  - {name: d, host: d, scheduler: slurm}\n", "line 2: host is for transport: ssh alone, not 'd'",
+        "sites:\n  - {name: d, host: d, scheduler: slurm}\n", "line 2: host is for a site that is reached over ssh or globus-compute, not 'd'",
     ),
     "this machine's queue over ssh": (
         "sites:\n  - {name: d, transport: ssh, host: d, scheduler: process}\n",
         "line 2: scheduler must be a batch system where transport is ssh",
     ),
+    "globus-compute without an endpoint": (
+        "sites:\n  - {name: d, transport: globus-compute, scheduler: slurm}\n",
+        "line 2: endpoint is needed where transport is globus-compute",
+    ),
+    "an endpoint that is no uuid": (
+        "sites:\n  - {name: d, transport: globus-compute, scheduler: slurm, endpoint: mine}\n",
+        "line 2: endpoint must be",
+    ),
+    "an endpoint without globus-compute": (
+        "sites:\n  - {name: d, scheduler: slurm, endpoint: 8c2a5f0e-0a3b-4c1d-9e2f-1a2b3c4d5e6f}\n",
+        "line 2: endpoint is for transport: globus-compute alone",
+    ),
     "unknown transport": (
-        "sites:\n  - {name: d, transport: scp, scheduler: slurm}\n", "line 2: transport must be 'local' or 'ssh', not 'scp'",
+        "sites:\n  - {name: d, transport: scp, scheduler: slurm}\n", "line 2: transport must be 'local', 'ssh' or 'globus-compute', not 'scp'",
     ),
     "unknown scheduler": (
         "sites:\n  - name: delta\n    scheduler: pbs\n",
