@@ -1,0 +1,78 @@
+"""The queue of a site as its users see it: what a forecast is made of.
+
+Plain tuples, not pydantic values: a site may have ten thousand jobs, and none of this is stored or sent anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class QueuedJob(NamedTuple):
+    """One job that waits or runs. ``cpus``, ``gpus`` and ``memory_bytes`` are per node; None is unknown.
+
+    Times are seconds since the epoch. ``nodes_held`` names the nodes of a running job. ``held`` is the scheduler's own
+    reason where a waiting job cannot start whatever is free (a dependency, a hold, a limit of its user); else empty.
+    """
+
+    id: str
+    user: str
+    partitions: tuple[str, ...]
+    nodes: int
+    cpus: int
+    gpus: int = 0
+    memory_bytes: int | None = None
+    limit_s: float | None = None
+    submitted_at: float | None = None
+    started_at: float | None = None
+    nodes_held: tuple[str, ...] = ()
+    held: str = ""
+    mine: bool = False
+    priority: float | None = None
+
+    @property
+    def running(self) -> bool:
+        """It has its nodes."""
+        return self.started_at is not None
+
+
+class QueueNode(NamedTuple):
+    """One node that takes jobs: what it has and what is free on it now. ``gpus`` None: the scheduler does not know."""
+
+    name: str
+    partitions: tuple[str, ...]
+    cpus: int
+    cpus_free: int
+    gpus: int | None = 0
+    gpus_free: int | None = 0
+    memory_bytes: int | None = None
+    memory_free_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteQueue:
+    """One site's queue at one instant.
+
+    ``pending`` is in the order in which the scheduler will serve it, ``running`` in no order. ``hides_others``: users
+    see their own jobs alone, so nothing can be replayed. ``cut``: there were more waiting jobs than were read; the
+    first ones are here.
+    """
+
+    site: str
+    read_at: float
+    nodes: tuple[QueueNode, ...]
+    pending: tuple[QueuedJob, ...]
+    running: tuple[QueuedJob, ...]
+    hides_others: bool = False
+    cut: bool = False
+
+
+class PastJob(NamedTuple):
+    """A job that has ended, for learning how much of their limit jobs use. ``used_s``: how long it ran."""
+
+    user: str
+    limit_s: float
+    units: int
+    used_s: float
+    ended_at: float
