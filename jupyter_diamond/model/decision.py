@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from .base import UtcTime, Value
-from .envelope import Envelope, Size
+from .envelope import Envelope, Objective, Size
+from .forecast import Estimate
 
 Answer = Literal["pass", "fail", "unknown"]
 
@@ -18,6 +19,10 @@ class Verdict(Value):
     observed: str
     required: str
     sentence: str
+    change: str = ""
+    """On fail, the smallest change that would pass, as an option: ``--gpus 4``; empty where there is none."""
+    soft: bool = False
+    """It is about a wish: it ranks, and refuses nothing."""
 
 
 class Candidate(Value):
@@ -35,6 +40,12 @@ class Candidate(Value):
     record_age_s: float | None = None
     rank: int | None = None
     simulated: bool = False
+    qos: str | None = None
+    estimate: Estimate | None = None
+    sizes: tuple[tuple[Size, Estimate], ...] = ()
+    """The other sizes that were weighed here, best first."""
+    copy_allowed: bool = False
+    """A second copy of the task may wait here beside another one (off unless the site's catalogue entry says so)."""
 
 
 class Decision(Value):
@@ -50,6 +61,12 @@ class Decision(Value):
     sentence: str
     """Why here, for a human, in one sentence."""
     ties: tuple[int, ...] = ()
+    tie_break: str = ""
+    """What decided between equals; empty where there were none."""
+    seed: int | None = None
+    objective: Objective = "earliest_completion"
+    alternatives: tuple[int, ...] = ()
+    """The next best, for a move or a second copy."""
     warnings: tuple[str, ...] = ()
 
     @property

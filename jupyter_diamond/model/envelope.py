@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
-from .base import Value
+from .base import UtcTime, Value
+
+Objective = Literal[
+    "earliest_completion", "earliest_start", "lowest_cost", "least_waste", "prefer_site",
+    "shortest_queue", "best_feasible", "random",
+]  # fmt: skip
+"""What is made small. The last three are baselines to compare with."""
+
+Softenable = Literal[
+    "arch", "gpu_model", "gpu_memory", "fabric", "container", "sites", "deadline", "max_charge", "preemptible",
+]  # fmt: skip
+"""What may be a wish rather than a condition: a candidate that does not meet it is ranked behind those that do."""
 
 
 class Span(Value):
@@ -25,11 +38,37 @@ class Span(Value):
         return cls(min=amount, max=amount)
 
 
+class Runtime(Value):
+    """How long the work takes, as far as the user can say: a guess for placing, never a limit.
+
+    ``seconds`` is the time on ``units`` (GPUs of the whole job where it asks for any, else cores); ``units`` None: on
+    any size that is asked. ``serial`` is the part of it that no further unit makes shorter (Amdahl); None: more units
+    do not help. ``curve`` has measured (units, seconds) instead, ascending, between which it is interpolated.
+    """
+
+    seconds: float = Field(gt=0)
+    units: int | None = Field(default=None, ge=1)
+    serial: float | None = Field(default=None, ge=0, le=1)
+    curve: tuple[tuple[int, float], ...] = ()
+
+    @model_validator(mode="after")
+    def _whole(self) -> Runtime:
+        if self.serial is not None and self.units is None:
+            raise ValueError("a scaling needs the number of units at which the time was taken: write 2h@1")
+        sizes = [units for units, _ in self.curve]
+        if sizes != sorted(set(sizes)) or any(units < 1 or seconds <= 0 for units, seconds in self.curve):
+            raise ValueError("a scaling curve names ascending numbers of units, each with its time")
+        return self
+
+
 class Envelope(Value):
-    """[least viable, most useful] per resource, and where the user pinned it.
+    """[least viable, most useful] per resource, conditions and wishes, what is made small, and where it was pinned.
 
     ``cpus`` and ``gpus`` are per node; ``memory_bytes`` is per node, None when the site's default will do.
     ``gpu_model`` names the kinds of GPU that will do, ``a100|h100``; ``gpu_memory_bytes`` is the least of one GPU.
+    ``sites`` are the only ones that will do, in order of preference; empty: any. ``soft`` names the conditions that are
+    wishes. ``max_charge`` is in the site's own unit. ``preemptible``: a place whose jobs give way to others will do.
+    ``seed`` makes objective ``random`` repeatable; it is drawn and recorded where it is not given.
     """
 
     nodes: Span = Span.exactly(1)
@@ -46,6 +85,16 @@ class Envelope(Value):
     partition: str | None = None
     account: str | None = None
     qos: str | None = None
+    objective: Objective = "earliest_completion"
+    seed: int | None = Field(default=None, ge=0)
+    runtime: Runtime | None = None
+    sites: tuple[str, ...] = ()
+    fabric: str | None = None
+    container: str | None = None
+    preemptible: bool = False
+    deadline: UtcTime | None = None
+    max_charge: float | None = Field(default=None, gt=0)
+    soft: tuple[Softenable, ...] = ()
 
     @model_validator(mode="after")
     def _useful(self) -> Envelope:
@@ -59,6 +108,8 @@ class Envelope(Value):
                 raise ValueError(f"{name} needs a GPU: write --gpus 1")
         if self.partition is not None and self.site is None:
             raise ValueError("a partition needs its site: write --site SITE:PARTITION")
+        if self.site is not None and self.sites and self.site not in self.sites:
+            raise ValueError(f"it is pinned to {self.site}, which is not among --sites {','.join(self.sites)}")
         return self
 
 

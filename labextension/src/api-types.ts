@@ -47,6 +47,10 @@ export interface Candidate {
   record_age_s: number | null;
   rank: number | null;
   simulated: boolean;
+  qos: string | null;
+  estimate: Estimate | null;
+  sizes: [Size, Estimate][];
+  copy_allowed: boolean;
 }
 
 /** One name of the cell and how it travels. ``bytes`` is None where size has no meaning (an import). */
@@ -68,10 +72,14 @@ export interface Decision {
   chosen: number | null;
   sentence: string;
   ties: number[];
+  tie_break: string;
+  seed: number | null;
+  objective: 'earliest_completion' | 'earliest_start' | 'lowest_cost' | 'least_waste' | 'prefer_site' | 'shortest_queue' | 'best_feasible' | 'random';
+  alternatives: number[];
   warnings: string[];
 }
 
-/** [least viable, most useful] per resource, and where the user pinned it. */
+/** [least viable, most useful] per resource, conditions and wishes, what is made small, and where it was pinned. */
 export interface Envelope {
   nodes: Span;
   cpus: Span;
@@ -85,6 +93,16 @@ export interface Envelope {
   partition: string | null;
   account: string | null;
   qos: string | null;
+  objective: 'earliest_completion' | 'earliest_start' | 'lowest_cost' | 'least_waste' | 'prefer_site' | 'shortest_queue' | 'best_feasible' | 'random';
+  seed: number | null;
+  runtime: Runtime | null;
+  sites: string[];
+  fabric: string | null;
+  container: string | null;
+  preemptible: boolean;
+  deadline: string | null;
+  max_charge: number | null;
+  soft: ('arch' | 'gpu_model' | 'gpu_memory' | 'fabric' | 'container' | 'sites' | 'deadline' | 'max_charge' | 'preemptible')[];
 }
 
 /** Every error answer of the API. */
@@ -93,6 +111,17 @@ export interface ErrorView {
   message: string;
   transient: boolean;
   evidence: string[];
+}
+
+/** What is minimised for one candidate, with its terms, in seconds. None is unknown; ``total_s`` sums what is known. */
+export interface Estimate {
+  forecast: Forecast;
+  run_s: number | null;
+  prepare_s: number | null;
+  transfer_s: number | null;
+  total_s: number | null;
+  charge: number | null;
+  charge_unit: string;
 }
 
 /** ``seq`` grows by one per store and never has a reader-visible gap filled later. */
@@ -109,6 +138,16 @@ export interface Event {
 export interface EventPage {
   events: Event[];
   cursor: number;
+}
+
+/** The wait for a start, in seconds. ``low_s`` to ``high_s`` holds 8 of 10 recorded outcomes like it, if there are any to say so. */
+export interface Forecast {
+  wait_s: number | null;
+  low_s: number | null;
+  high_s: number | null;
+  method: 'fits_now' | 'replay' | 'test_only' | 'depth' | 'unknown';
+  because: string;
+  beyond: boolean;
 }
 
 /** What a job could still get on one usable node: the smaller of what is idle and what is not held by others. */
@@ -228,6 +267,14 @@ export interface RequiredOption {
   why: string;
 }
 
+/** How long the work takes, as far as the user can say: a guess for placing, never a limit. */
+export interface Runtime {
+  seconds: number;
+  units: number | null;
+  serial: number | null;
+  curve: [number, number][];
+}
+
 /** What one probe of one site gave. ``read_at`` is None until the first answer. */
 export interface SiteReading {
   site: string;
@@ -344,6 +391,8 @@ export interface Verdict {
   observed: string;
   required: string;
   sentence: string;
+  change: string;
+  soft: boolean;
 }
 
 /** Jobs of up to so many nodes may run for so long. */
