@@ -48,6 +48,11 @@ class DiamondEngine(LoggingConfigurable):
         config=True
     )
     probe_timeout_s = Float(30.0, help="A probe that takes longer counts as failed.").tag(config=True)
+    limits_tick_s = Float(
+        3600.0,
+        help="Time between two askings of a site's accounting for what you may have there (QOS, associations): it "
+        "changes seldom, and costs the site's database.",
+    ).tag(config=True)
     fresh_s = Float(
         120.0, help="A record older than this is probed again before a decision. Two ticks, as in the source paper."
     ).tag(config=True)

@@ -13,12 +13,18 @@ from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.pace import Pace
 from jupyter_diamond.errors import DiamondError, InvalidRequest
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.limits import SiteLimits
 from jupyter_diamond.model.policy import Drift
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
+from jupyter_diamond.placement.caps import with_caps
+from jupyter_diamond.placement.gpu_memory import with_gpu_memory
 from jupyter_diamond.placement.merge import merge
 from jupyter_diamond.settings import DiamondEngine
+from jupyter_diamond.sites import gpus
+from jupyter_diamond.transport.base import Completed
 
 _OFFLINE_AFTER = 3
+_RETRY_LIMITS_S = 600.0
 
 
 class Collector:
@@ -32,6 +38,7 @@ class Collector:
         self._begun: dict[str, float] = {}
         self._number = 0
         self._told: set[str] = set()
+        self._limits_asked: dict[str, float] = {}
         self.writes_events = False
 
     def snapshot(self) -> Snapshot:
@@ -86,17 +93,17 @@ class Collector:
         started = time.monotonic()
         now = datetime.now(timezone.utc)
         try:
-            done = await link.run(link.scheduler.probe_script(), timeout_s=self._settings.probe_timeout_s)
-            reading = link.scheduler.parse_probe(link.name, done, read_at=datetime.now(timezone.utc))
+            script = link.scheduler.probe_script(limits=self._limits_are_due(link.name))
+            done = await link.run(script, timeout_s=self._settings.probe_timeout_s)
+            limits = self._readings[link.name].limits
+            # a large site takes long to read: the server's loop must not wait for it
+            reading, drifts = await asyncio.to_thread(read, link, done, limits)
         except InvalidRequest:
             raise
         except DiamondError as problem:
             await self._failed(link, problem, now)
             return
         self._failures[link.name] = 0
-        drifts: tuple[Drift, ...] = ()
-        if link.machine is not None:
-            reading, drifts = merge(reading, link.machine)
         await self._keep(
             reading.model_copy(
                 update={
@@ -109,6 +116,15 @@ class Collector:
         )  # fmt: skip
 
         await self._tell(drifts)
+
+    def _limits_are_due(self, name: str) -> bool:
+        """Once an hour; where they are not known, every ten minutes: every asking costs a site's database."""
+        known = self._readings[name].limits is not None
+        wait_s = self._settings.limits_tick_s if known else min(_RETRY_LIMITS_S, self._settings.limits_tick_s)
+        due = time.monotonic() - self._limits_asked.get(name, float("-inf")) >= wait_s
+        if due:
+            self._limits_asked[name] = time.monotonic()
+        return due
 
     async def _tell(self, drifts: tuple[Drift, ...]) -> None:
         """One event for each thing that a profile and its site say differently, ever."""
@@ -139,6 +155,21 @@ class Collector:
                 datetime.now(timezone.utc),
             )  # fmt: skip
         self._ledger.tell(Event(seq=0, at=datetime.now(timezone.utc), type="snapshot.refreshed", subject=subject))
+
+
+def read(link: SiteLink, done: Completed, limits: SiteLimits | None) -> tuple[SiteReading, tuple[Drift, ...]]:
+    """An answer as a reading with all that is known of the machine, of its GPUs and of the user's limits.
+
+    ``limits`` are those of before, for an answer that was not asked for them. Raises SchedulerError.
+    """
+    reading = link.scheduler.parse_probe(link.name, done, read_at=datetime.now(timezone.utc))
+    drifts: tuple[Drift, ...] = ()
+    if link.machine is not None:
+        reading, drifts = merge(reading, link.machine)
+    reading = with_gpu_memory(reading, gpus.table())
+    if reading.limits is None:
+        reading = reading.model_copy(update={"limits": limits})
+    return with_caps(reading, link.site.account), drifts
 
 
 def _noise(noise: bytes) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from .base import UtcTime, Value
+from .limits import Cap, Door, OwnUse, SiteLimits
 from .policy import PartitionPolicy
 
 
@@ -25,8 +26,29 @@ Health = Literal["online", "degraded", "offline", "needs_login", "unknown"]
 """``needs_login``: the way there is open again as soon as the user has logged in, and not before."""
 
 
+class GpuKind(Value):
+    """GPUs of one kind on a node that has several. A MIG slice that the scheduler counts is a kind of its own."""
+
+    model: str | None = None
+    gpus: int
+    memory_bytes: int | None = None
+    memory_at_least_bytes: int | None = None
+    memory_at_most_bytes: int | None = None
+
+
+class GpuShare(Value):
+    """Parts of GPUs that are given one by one and are no GPUs: shards, or percents of MPS."""
+
+    kind: Literal["shard", "mps"]
+    total: int
+    free: int | None = None
+
+
 class NodeShape(Value):
-    """A kind of node and how many of them are in service, busy ones included."""
+    """A kind of node and how many of them are in service, busy ones included.
+
+    ``gpu_kinds`` is set where one node has several kinds; ``features`` are those that all of its nodes have.
+    """
 
     cpus: int | None = None
     memory_bytes: int | None = None
@@ -36,6 +58,9 @@ class NodeShape(Value):
     """Of one GPU, nominal: what vendors put behind its name."""
     gpu_memory_at_most_bytes: int | None = None
     """Where the kind is not certain: none of the GPUs that it may be has more."""
+    gpu_memory_at_least_bytes: int | None = None
+    """Where the kind is not certain: none of the GPUs that it may be has less."""
+    gpu_kinds: tuple[GpuKind, ...] = ()
     arch: str | None = None
     features: tuple[str, ...] = ()
     nodes: int = 0
@@ -44,14 +69,18 @@ class NodeShape(Value):
 class FreeNode(Value):
     """What a job could still get on one usable node: the smaller of what is idle and what is not held by others.
 
-    ``whole`` is True when nobody has any part of the node.
+    ``whole`` is True when nobody has any part of the node. ``free_for_s`` is how long after it was read a reservation
+    begins that takes it away; None when none is known of. ``nodes`` is how many nodes are free in just this way.
     """
 
     cpus: int
     memory_bytes: int | None = None
     gpus: int | None = 0
     gpu_model: str | None = None
+    gpu_kinds: tuple[GpuKind, ...] = ()
     whole: bool | None = None
+    free_for_s: int | None = None
+    nodes: int = 1
 
 
 class Record(Value):
@@ -71,6 +100,7 @@ class Record(Value):
     gpus_free: int | None = None
     memory_free_bytes: int | None = None
     free_nodes: tuple[FreeNode, ...] = ()
+    gpu_shares: tuple[GpuShare, ...] = ()
     pending: int | None = None
     running: int | None = None
     mine_pending: int | None = None
@@ -79,6 +109,11 @@ class Record(Value):
     max_nodes: Limit = None
     whole_node: bool | None = None
     hidden: bool = False
+    qos: str | None = None
+    """The QOS whose limits hold for every job here."""
+    door: Door | None = None
+    caps: tuple[Cap, ...] = ()
+    """What the user may have here at most, on the site's account; what is not known is not here."""
     policy: PartitionPolicy | None = None
     """What the profile of the site's machine adds; None where the machine is not a known one."""
 
@@ -110,6 +145,8 @@ class SiteReading(Value):
     gpus_free: int | None = None
     pending: int | None = None
     running: int | None = None
+    limits: SiteLimits | None = None
+    own: tuple[OwnUse, ...] | None = None
     notes: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     simulated: bool = False

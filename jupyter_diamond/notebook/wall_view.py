@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from jupyter_diamond.model.snapshot import NO_LIMIT, Health, Limit, Record, SiteReading, Snapshot
+from jupyter_diamond.placement.caps import most, on_all
 from jupyter_diamond.placement.words import duration
 
 from .vocabulary import byte_size
@@ -136,7 +137,7 @@ def _row(record: Record) -> dict[str, Any]:
         "state": record.state,
         "unit": gating.unit, "free": gating.free, "total": gating.total, "busy": gating.busy,
         "pending": record.pending, "mine_running": record.mine_running, "mine_pending": record.mine_pending,
-        "cap": cap_text(record.walltime_cap_s),
+        "cap": limit_text(record),
         "kind": kind_text(record),
         "facts": _row_facts(record),
     }  # fmt: skip
@@ -147,6 +148,16 @@ def cap_text(cap: Limit) -> str:
     if cap is NO_LIMIT:
         return "none"
     return duration(cap) if isinstance(cap, int) else "?"
+
+
+def limit_text(record: Record) -> str:
+    """The time limit, and how much of the gating resource one user may have: ``2 d · 8 GPU``."""
+    gating = gate(record)
+    on = "gpus" if gating.unit == "GPU" else "cpus"
+    amounts = [cap.amount for cap in record.caps if cap.on == on and not cap.least and on_all(cap, record)]
+    own = f" · {min(amounts):,} {gating.unit}" if amounts else ""
+    longest, mine = record.walltime_cap_s, most(record, "walltime_s")
+    return cap_text(longest if mine is None else min(mine, longest) if isinstance(longest, int) else mine) + own
 
 
 def kind_text(record: Record) -> str:
@@ -169,7 +180,25 @@ def _row_facts(record: Record) -> list[str]:
         f"yours: {_count(record.mine_running)} running, {_count(record.mine_pending)} pending",
         f"limit {cap_text(record.walltime_cap_s)}" + (", whole nodes only" if record.whole_node else ""),
         f"state {record.state}" + (", the default" if record.default else ""),
+        *(f"{_count(share.free)} of {_count(share.total)} {_SHARES[share.kind]} free" for share in record.gpu_shares),
+        *(cap.sentence for cap in record.caps),
+        *_held_out(record),
     ]
+
+
+_SHARES = {"shard": "shards", "mps": "MPS shares"}
+
+
+def _held_out(record: Record) -> list[str]:
+    """Who may not use it, and what only some may."""
+    door = record.door
+    if door is None:
+        return []
+    lists = (
+        ("accounts", door.allow_accounts), ("all accounts but", door.deny_accounts), ("QOS", door.allow_qos),
+        ("all QOS but", door.deny_qos),
+    )  # fmt: skip
+    return [f"for {who} {', '.join(names)}" for who, names in lists if names]
 
 
 def _count(number: int | None) -> str:

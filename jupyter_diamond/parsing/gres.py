@@ -37,8 +37,7 @@ def gpus_by_type(text: str) -> dict[str, int]:
     """
     counts: dict[str, int] = {}
     total = None
-    for raw in split(text) if text.strip().casefold() not in _NOTHING else []:
-        entry = re.sub(r"\([^()]*\)", "", raw).strip()  # (S:0-1), (IDX:0,4-5), (6/8,0/8)
+    for entry in _entries(text):
         name, kind, count = _entry(entry, text)
         if name != "gpu":
             continue
@@ -50,6 +49,41 @@ def gpus_by_type(text: str) -> dict[str, int]:
     if rest > 0 or (total == 0 and not counts):
         counts[UNTYPED] = rest
     return counts
+
+
+def _entries(text: str) -> list[str]:
+    """Each entry without what is in brackets: (S:0-1), (IDX:0,4-5), (6/8,0/8)."""
+    if text.strip().casefold() in _NOTHING:
+        return []
+    return [re.sub(r"\([^()]*\)", "", raw).strip() for raw in split(text)]
+
+
+SHARED = ("shard", "mps")
+"""Names of what is a part of a GPU, and no GPU."""
+
+
+def shares(text: str) -> dict[str, int]:
+    """Shards and MPS of a list, all types together: ``gpu:t4:2,shard:t4:16`` has 16 shards. Raises ParseError."""
+    counts: dict[str, int] = {}
+    for entry in _entries(text):
+        name, _, count = _entry(entry, text)
+        if name in SHARED:
+            counts[name] = counts.get(name, 0) + count
+    return counts
+
+
+def gpus_in_shares(text: str, gpus: int) -> int:
+    """How many of so many GPUs are in use through shards or MPS, which a job can no longer have whole.
+
+    ``shard:t4:6(6/8,0/8)`` says it for each GPU. Without that each share in use may be on a GPU of its own.
+    """
+    most = 0
+    for raw in split(text) if text.strip().casefold() not in _NOTHING else []:
+        name, _, count = _entry(re.sub(r"\([^()]*\)", "", raw).strip(), text)
+        if name in SHARED and count:
+            each = re.findall(r"([0-9]+)/[0-9]+", raw)
+            most = max(most, sum(part.strip("0") != "" for part in each) if each else count)
+    return min(most, gpus)
 
 
 def gpus(text: str) -> int:

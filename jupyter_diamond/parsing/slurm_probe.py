@@ -8,6 +8,7 @@ from typing import Literal
 
 from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import Value
+from jupyter_diamond.model.limits import Door
 from jupyter_diamond.model.snapshot import Limit
 from jupyter_diamond.model.states import State
 
@@ -16,13 +17,21 @@ from .slurm_sections import FIELD
 
 NODE_FIELDS = (
     "NodeName", "State", "CPUAlloc", "CPUEfctv", "CPUTot", "RealMemory", "AllocMem", "MemSpecLimit", "Gres", "GresUsed",
-    "Partitions", "CfgTRES", "AllocTRES", "ThreadsPerCore",
+    "Partitions", "CfgTRES", "AllocTRES", "ThreadsPerCore", "Arch", "ActiveFeatures",
 )  # fmt: skip
 """What the probe asks of every node, in this order; the node's reason, free text, comes last."""
 
 _OUT_OF_SERVICE = frozenset(
     {"DOWN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "INVALID", "NOT_RESPONDING", "UNKNOWN", "ERROR"}
 )
+
+
+class Gpus(Value):
+    """GPUs of one kind on one node. ``free`` None: nobody knows how many are in use."""
+
+    model: str | None
+    total: int
+    free: int | None
 
 
 class Node(Value):
@@ -38,11 +47,20 @@ class Node(Value):
     gpus: int | None = None
     gpus_free: int | None = None
     gpu_model: str | None = None
+    kinds: tuple[Gpus, ...] = ()
+    """Its GPUs by kind, where it has more than one."""
+    shares: tuple[tuple[str, int, int], ...] = ()
+    """Shards and MPS: name, all, free."""
+    arch: str | None = None
+    features: tuple[str, ...] = ()
 
     @property
     def in_service(self) -> bool:
         """It works, or will again without an administrator: busy, powered down and reserved nodes are in service."""
         return not _OUT_OF_SERVICE.intersection(self.state.words)
+
+
+_NO_WORDS = frozenset({"", "(null)", "N/A", "NONE", "None"})
 
 
 def node(line: str) -> Node:
@@ -57,29 +75,66 @@ def node(line: str) -> Node:
         size -= _mebibytes(field["MemSpecLimit"]) or 0
     by_type = gres.gpus_by_type(field["Gres"])
     gpus = sum(by_type.values())
+    used = _gpus_used(gpus, field)
     models = [kind for kind in by_type if kind]
+    features = field["ActiveFeatures"]
     return Node(
         name=field["NodeName"],
         state=states.node_state(field["State"]),
-        partitions=tuple(name for name in field["Partitions"].split(",") if name and name != "(null)"),
+        partitions=tuple(name for name in field["Partitions"].split(",") if name not in _NO_WORDS),
         cpus=cpus,
         cpus_free=_left(cpus, _count(field["CPUAlloc"])),
         memory_bytes=size,
         memory_free_bytes=_left(size, held),
         gpus=gpus,
-        gpus_free=_left(gpus, _gpus_used(gpus, field)),
+        gpus_free=_left(gpus, used),
         gpu_model=", ".join(models) or None,
+        kinds=_kinds(by_type, field) if len(by_type) > 1 else (),
+        shares=_shares(gpus, field),
+        arch=field["Arch"] if field["Arch"] not in _NO_WORDS else None,
+        features=tuple(name for name in features.split(",") if name) if features not in _NO_WORDS else (),
     )
 
 
+def _in_use(field: dict[str, str]) -> str | None:
+    """What of its GRES is in use: as the controller tells it, else as TRES; None where GPUs are not tracked at all."""
+    if field["GresUsed"].strip():
+        return field["GresUsed"]
+    return None if gres.tres_gpus(field["CfgTRES"]) is None else field["AllocTRES"]
+
+
 def _gpus_used(gpus: int, field: dict[str, str]) -> int | None:
+    """GPUs that no job can have whole: given away, or shared out in parts."""
     if gpus == 0:
         return 0
-    if field["GresUsed"].strip():
-        return gres.gpus(field["GresUsed"])
-    if gres.tres_gpus(field["CfgTRES"]) is None:
-        return None  # GPUs are not tracked here, so nobody knows how many are in use
-    return gres.tres_gpus(field["AllocTRES"]) or 0
+    used = _in_use(field)
+    return None if used is None else gres.gpus(used) + gres.gpus_in_shares(used, gpus)
+
+
+def _kinds(by_type: dict[str, int], field: dict[str, str]) -> tuple[Gpus, ...]:
+    used = _in_use(field)
+    taken = None if used is None else gres.gpus_by_type(used)
+    if taken is not None and taken.get(gres.UNTYPED) and gres.UNTYPED not in by_type:
+        taken = None  # a count over all kinds: which of them are in use is not told
+    if used is not None and gres.gpus_in_shares(used, 1):
+        taken = None
+    return tuple(
+        Gpus(model=kind or None, total=total, free=None if taken is None else max(total - taken.get(kind, 0), 0))
+        for kind, total in by_type.items()
+    )
+
+
+def _shares(gpus: int, field: dict[str, str]) -> tuple[tuple[str, int, int], ...]:
+    """Shards and MPS; those of a GPU that is given away whole are gone too."""
+    totals = gres.shares(field["Gres"])
+    used = _in_use(field) or ""
+    if not totals:
+        return ()
+    taken, whole = gres.shares(used), gres.gpus(used)
+    return tuple(
+        (name, total, max(total - taken.get(name, 0) - (total // gpus * whole if gpus else 0), 0))
+        for name, total in totals.items()
+    )
 
 
 def _left(total: int | None, used: int | None) -> int | None:
@@ -109,6 +164,8 @@ class Partition(Value):
     walltime_cap_s: Limit = None
     max_nodes: Limit = None
     whole_node: bool | None = None
+    qos: str | None = None
+    door: Door = Door()
     closed: str = ""
 
 
@@ -135,8 +192,20 @@ def partition(line: str, *, groups: Iterable[str] | None = None) -> Partition:
         walltime_cap_s=durations.parse_slurm(field.get("MaxTime", "")),
         max_nodes=_node_limit(field.get("MaxNodes", "")),
         whole_node=None if share is None else share.startswith("EXCLUSIVE") or field.get("Exclusive") == "NODE",
+        qos=field["QoS"] if field.get("QoS", "N/A") not in _NO_WORDS else None,
+        door=Door(
+            allow_accounts=_names(field.get("AllowAccounts", "ALL")),
+            deny_accounts=_names(field.get("DenyAccounts", "")),
+            allow_qos=_names(field.get("AllowQos", "ALL")),
+            deny_qos=_names(field.get("DenyQos", "")),
+        ),
         closed=_closed(field, None if groups is None else set(groups)),
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names of a list; empty for *all* and for *none*: both are no such rule."""
+    return () if text in _NO_WORDS or text == "ALL" else tuple(name for name in text.split(",") if name)
 
 
 def _node_limit(text: str) -> Limit:

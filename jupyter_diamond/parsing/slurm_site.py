@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 from jupyter_diamond.errors import ParseError
-from jupyter_diamond.model.snapshot import FreeNode, NodeShape, Record, SiteReading
+from jupyter_diamond.model.limits import OwnUse, SiteLimits
+from jupyter_diamond.model.snapshot import SiteReading
 
+from . import slurm_limits, slurm_records
 from . import slurm_probe as probe
+from .slurm_reservations import Reservation, free_for, held, reservation
 from .slurm_sections import FIELD, Section, failed
 
 _VERSION = re.compile(r"[0-9]+\.[0-9]+(?:\.[0-9]+)?(?:-\w+)?")
 _T = TypeVar("_T")
+_MOST_UNREADABLE, _LONGEST = 50, 500
+"""So much is kept of lines that cannot be read; a note counts them all."""
 
 
 def reading(site: str, sections: Sequence[Section], *, read_at: datetime) -> SiteReading:
@@ -25,45 +30,81 @@ def reading(site: str, sections: Sequence[Section], *, read_at: datetime) -> Sit
             raise failed(by_name.get(name, Section(name=name, rc=1, text="")), "controller")
     unreadable: list[str] = []
     notes: list[str] = []
-    user, groups, version = _environment(by_name.get("env"))
+    env = _environment(by_name.get("env"))
     settings = probe.config(by_name["config"].lines)
-    partitions = _rows(by_name["partitions"], lambda line: probe.partition(line, groups=groups), unreadable)
+    partitions = _rows(by_name["partitions"], lambda line: probe.partition(line, groups=env.groups), unreadable)
     nodes = _rows(by_name.get("nodes"), probe.node, unreadable)
     nodes_known = _answered(by_name.get("nodes"), "the state of its nodes is unknown", notes)
     counted = _counted(by_name.get("counts"), settings, notes, unreadable)
     accounting, accounting_works = _accounting(by_name.get("sacct"), settings, notes)
     notes += [f"Partition {part.name} is left out: {part.closed}." for part in partitions if part.closed]
+    open_partitions = [part for part in partitions if not part.closed]
+    limits, own = _yours(by_name, open_partitions, read_at, unreadable)
+    reservations = _reservations(by_name.get("reservations"), notes, unreadable)
+    nodes = slurm_records.without_reserved(nodes, held(reservations))
+    # without the site's own clock nothing is known of when a node will be taken away
+    left = free_for(reservations, env.clock) if env.clock is not None else {}
     if unreadable:
         notes.append(f"{len(unreadable)} line(s) of the probe could not be read.")
-    open_partitions = [part for part in partitions if not part.closed]
-    records = tuple(_record(site, part, nodes if nodes_known else None, counted, read_at) for part in open_partitions)
     whole = nodes_known and counted is not None and accounting_works and not unreadable
     return SiteReading(
-        site=site,
-        transport="",
-        scheduler="slurm",
+        site=site, transport="", scheduler="slurm",
         health="online" if whole else "degraded",
-        read_at=read_at,
-        tried_at=read_at,
-        scheduler_version=settings.get("SLURM_VERSION") or version,
-        cluster=settings.get("ClusterName"),
-        user=user,
-        accounting=accounting,
-        records=records,
+        read_at=read_at, tried_at=read_at,
+        scheduler_version=settings.get("SLURM_VERSION") or env.version,
+        cluster=settings.get("ClusterName"), user=env.user, accounting=accounting,
+        records=slurm_records.records(
+            slurm_records.Site(site, read_at, nodes if nodes_known else None, counted, left), open_partitions
+        ),
         pending=counted.total_pending if counted and not counted.hides_others else None,
         running=counted.total_running if counted and not counted.hides_others else None,
+        limits=limits, own=own,
         notes=tuple(notes),
-        unreadable=tuple(unreadable),
-        **(_totals(nodes, open_partitions) if nodes_known else {}),
-    )
+        unreadable=tuple(line[:_LONGEST] for line in unreadable[:_MOST_UNREADABLE]),
+        **(slurm_records.totals(nodes, open_partitions) if nodes_known else {}),
+    )  # fmt: skip
 
 
-def _environment(section: Section | None) -> tuple[str | None, tuple[str, ...] | None, str | None]:
-    parts = section.text.split(FIELD) if section else []
+class _Env(NamedTuple):
+    user: str | None = None
+    groups: tuple[str, ...] | None = None
+    version: str | None = None
+    clock: int | None = None
+
+
+def _environment(section: Section | None) -> _Env:
+    parts = section.text.strip("\n").split(FIELD) if section else []
     if len(parts) < 4:
-        return None, None, None
+        return _Env()
     found = _VERSION.search(parts[3])
-    return parts[0] or None, tuple(parts[2].split()), found.group() if found else None
+    clock = int(parts[4]) if len(parts) > 4 and re.fullmatch(r"[0-9]{1,12}", parts[4]) else None
+    return _Env(parts[0] or None, tuple(parts[2].split()), found.group() if found else None, clock)
+
+
+def _yours(
+    by_name: dict[str, Section], partitions: Sequence[probe.Partition], read_at: datetime, unreadable: list[str]
+) -> tuple[SiteLimits | None, tuple[OwnUse, ...] | None]:
+    """What accounting lets the user have, and what the user's jobs hold; each None where it was not told."""
+    wanted = {part.qos for part in partitions if part.qos}
+    limits, bad = slurm_limits.limits(by_name, read_at=read_at, wanted=wanted)
+    unreadable += bad
+    section = by_name.get("own")
+    if section is None or section.rc != 0:
+        return limits, None
+    own, bad = slurm_limits.own_use(section.lines)
+    unreadable += bad
+    return limits, own
+
+
+def _reservations(section: Section | None, notes: list[str], unreadable: list[str]) -> list[Reservation]:
+    if section is None or section.rc != 0:
+        return []
+    told = [line for line in section.lines if not line.startswith("No reservations")]
+    found = _rows(section.model_copy(update={"text": "\n".join(told)}), reservation, unreadable)
+    active = {node for each in found if each.active for node in each.nodes}
+    if active:
+        notes.append(f"Reservations hold {len(active)} node(s) now, or parts of them, which are not counted as free.")
+    return found
 
 
 def _rows(section: Section | None, parse: Callable[[str], _T], unreadable: list[str]) -> list[_T]:
@@ -108,97 +149,3 @@ def _accounting(section: Section | None, settings: dict[str, str], notes: list[s
         notes.append(f"Accounting does not answer: {section.problem if section else 'not asked'}")
         return (True if kind else None), False
     return True, True
-
-
-def _usable(node: probe.Node, part: probe.Partition) -> bool:
-    """A job of this partition could start on it now: fit is the least of CPUs, memory and GPUs."""
-    if part.state != "up" or not node.state.free or not node.cpus_free:
-        return False
-    if part.whole_node and ("IDLE" not in node.state.words or node.cpus_free != node.cpus):
-        return False
-    return node.memory_free_bytes is None or node.memory_free_bytes > 0
-
-
-def _record(
-    site: str, part: probe.Partition, nodes: list[probe.Node] | None, counted: probe.Counts | None, read_at: datetime
-) -> Record:
-    members = None if nodes is None else [node for node in nodes if part.name in node.partitions]
-    amounts: dict[str, Any] = {} if members is None else _amounts(members, part)
-    others = counted is not None and not counted.hides_others
-    name = part.name
-    return Record(
-        site=site,
-        partition=name,
-        default=part.default,
-        state=part.state,
-        read_at=read_at,
-        pending=counted.pending.get(name, 0) if counted and others else None,
-        running=counted.running.get(name, 0) if counted and others else None,
-        mine_pending=counted.mine_pending.get(name, 0) if counted else None,
-        mine_running=counted.mine_running.get(name, 0) if counted else None,
-        walltime_cap_s=part.walltime_cap_s,
-        max_nodes=part.max_nodes,
-        whole_node=part.whole_node,
-        hidden=part.hidden,
-        **amounts,
-    )
-
-
-def _amounts(members: list[probe.Node], part: probe.Partition) -> dict[str, Any]:
-    usable = [node for node in members if _usable(node, part)]
-    return {
-        "shapes": _shapes(members),
-        "nodes_total": len(members),
-        "nodes_usable": len(usable),
-        "cpus_total": _sum(node.cpus for node in members),
-        "cpus_free": _sum(node.cpus_free for node in usable),
-        "gpus_total": _sum(node.gpus for node in members),
-        "gpus_free": _sum(node.gpus_free for node in usable),
-        "memory_free_bytes": _sum(node.memory_free_bytes for node in usable),
-        "free_nodes": tuple(
-            FreeNode(
-                cpus=node.cpus_free or 0,
-                memory_bytes=node.memory_free_bytes,
-                gpus=node.gpus_free,
-                gpu_model=node.gpu_model,
-                whole="IDLE" in node.state.words and node.cpus_free == node.cpus,
-            )
-            for node in usable
-        ),
-    }
-
-
-def _shapes(members: list[probe.Node]) -> tuple[NodeShape, ...]:
-    kinds: dict[tuple[int | None, int | None, int | None, str | None], int] = {}
-    for node in members:
-        kind = (node.cpus, node.memory_bytes, node.gpus, node.gpu_model)
-        kinds[kind] = kinds.get(kind, 0) + node.in_service
-    return tuple(
-        NodeShape(cpus=cpus, memory_bytes=size, gpus=gpus, gpu_model=model, nodes=number)
-        for (cpus, size, gpus, model), number in kinds.items()
-    )
-
-
-def _totals(nodes: list[probe.Node], partitions: list[probe.Partition]) -> dict[str, Any]:
-    # B19 and the triple count: a node of four partitions is one node
-    by_name = {part.name: part for part in partitions}
-    reachable = [node for node in nodes if any(name in by_name for name in node.partitions)]
-    usable = [
-        node for node in reachable if any(_usable(node, by_name[name]) for name in node.partitions if name in by_name)
-    ]
-    return {
-        "cpus_total": _sum(node.cpus for node in reachable),
-        "cpus_free": _sum(node.cpus_free for node in usable),
-        "gpus_total": _sum(node.gpus for node in reachable),
-        "gpus_free": _sum(node.gpus_free for node in usable),
-    }
-
-
-def _sum(amounts: Iterable[int | None]) -> int | None:
-    """The sum; None as soon as one part is unknown: unknown is never zero."""
-    total = 0
-    for amount in amounts:
-        if amount is None:
-            return None
-        total += amount
-    return total

@@ -7,20 +7,25 @@ from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.looks import Idle, IdlePlace, OtherPlace
 from jupyter_diamond.model.snapshot import FreeNode, Record, Snapshot
 
+from .caps import for_envelope, most
+from .kinds import free_gpus
 from .limits import walltime_cap
 from .sentences import blockers
+
+_MANY = 1 << 40
 
 
 def idle(decision: Decision, snapshot: Snapshot) -> Idle:
     """Sort the candidates of a decision into those that could start now, the full, the unknown and the refused."""
-    records = {(record.site, record.partition): record for site in snapshot.sites for record in site.records}
+    records = {(record.site, record.partition): (record, site) for site in snapshot.sites for record in site.records}
     places: list[IdlePlace] = []
     others: dict[str, list[OtherPlace]] = {"unknown": [], "full": [], "refused": []}
     for candidate in decision.candidates:
-        record = records.get((candidate.site, candidate.partition))
+        record, reading = records.get((candidate.site, candidate.partition), (None, None))
         kind, why = _kind(candidate)
         if kind == "idle" and record is not None and candidate.size is not None:
-            places.append(_place(decision.envelope, candidate, candidate.size, record))
+            held = for_envelope(record, reading, decision.envelope, candidate.account)
+            places.append(_place(decision.envelope, candidate, candidate.size, held))
         else:
             other = OtherPlace(
                 site=candidate.site, partition=candidate.partition, why=why, simulated=candidate.simulated
@@ -62,28 +67,39 @@ def _place(envelope: Envelope, candidate: Candidate, size: Size, record: Record)
 
 
 def _jobs_now(envelope: Envelope, size: Size, record: Record) -> int:
-    """How many jobs of the least size fit; a job of several nodes takes a share of each of them."""
-    free = [node for node in record.free_nodes if size.gpu_type in (None, node.gpu_model)]
-    shares = [1 if record.whole_node and n else n for n in (_shares(envelope, node) for node in free)]
+    """How many jobs of the least size fit and are allowed; one of several nodes takes a share of each of them."""
+    asked = size.walltime_s
+    free = [node for node in record.free_nodes if node.free_for_s is None or node.free_for_s >= asked]
+    shares = [(_shares(envelope, node, size.gpu_type), node.nodes) for node in free]
+    shares = [(min(share, 1) if record.whole_node else share, number) for share, number in shares]
     nodes = envelope.nodes.min
-    if nodes == 1:
-        return sum(shares)
     # the largest number of jobs for which enough nodes take part: k jobs need k x nodes shares, at most k of one node
-    low, high = 0, sum(shares) // nodes
+    low, high = 0, sum(share * number for share, number in shares) // nodes
     while low < high:
         middle = (low + high + 1) // 2
-        if sum(min(share, middle) for share in shares) >= middle * nodes:
+        if sum(min(share, middle) * number for share, number in shares) >= middle * nodes:
             low = middle
         else:
             high = middle - 1
-    return low
+    return min(low, _allowed(envelope, record))
 
 
-def _shares(envelope: Envelope, node: FreeNode) -> int:
+def _allowed(envelope: Envelope, record: Record) -> int:
+    """How many more jobs of the least size the user's own limits allow; many, where there are none."""
+    nodes, memory = envelope.nodes.min, envelope.memory_bytes
+    each = {
+        "running": 1, "queued": 1, "nodes": nodes, "gpus": nodes * envelope.gpus.min, "cpus": nodes * envelope.cpus.min,
+        "memory_bytes": nodes * memory.min if memory is not None else 0,
+    }  # fmt: skip
+    left = ((most(record, on, free=True), amount) for on, amount in each.items() if amount)
+    return min((there // amount for there, amount in left if there is not None), default=_MANY)
+
+
+def _shares(envelope: Envelope, node: FreeNode, kind: str | None) -> int:
     """How many times the least that one node must give fits into what is free of it."""
     fits = node.cpus // envelope.cpus.min
     if envelope.gpus.min:
-        fits = min(fits, (node.gpus or 0) // envelope.gpus.min)
+        fits = min(fits, (free_gpus(node, kind) or 0) // envelope.gpus.min)
     if envelope.memory_bytes is not None and node.memory_bytes is not None:
         fits = min(fits, node.memory_bytes // envelope.memory_bytes.min)
     return fits

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from jupyter_diamond.model.envelope import Envelope
-from jupyter_diamond.model.snapshot import NodeShape, Record
+from jupyter_diamond.model.snapshot import FreeNode, NodeShape, Record
 
 _WORDS = re.compile(r"[^a-z0-9]+")
 
@@ -19,6 +19,40 @@ def gpu_words(model: str) -> frozenset[str]:
 def is_kind(model: str, wanted: str) -> bool:
     """The GPU is one of ``a100|h100``: every word of one of them is in its name, so an A10 is no A100."""
     return any(gpu_words(each) <= gpu_words(model) for each in wanted.split("|"))
+
+
+def variants(shape: NodeShape) -> tuple[NodeShape, ...]:
+    """The node as jobs see it that name one kind of its GPUs: one variant a kind."""
+    if not shape.gpu_kinds:
+        return (shape,)
+    return tuple(
+        shape.model_copy(
+            update={
+                "gpus": kind.gpus, "gpu_model": kind.model, "gpu_kinds": (), "gpu_memory_bytes": kind.memory_bytes,
+                "gpu_memory_at_least_bytes": kind.memory_at_least_bytes,
+                "gpu_memory_at_most_bytes": kind.memory_at_most_bytes,
+            }
+        )
+        for kind in shape.gpu_kinds
+    )  # fmt: skip
+
+
+def gpus_for(envelope: Envelope, shape: NodeShape) -> int | None:
+    """How many GPUs of an empty node one job could have: of one kind, where the kind matters; None when not known."""
+    if not shape.gpu_kinds or (envelope.gpu_model is None and envelope.gpu_memory_bytes is None):
+        return shape.gpus
+    return max((each.gpus or 0 for each in variants(shape) if right_gpu(envelope, each) is not False), default=0)
+
+
+def free_gpus(node: FreeNode, kind: str | None) -> int | None:
+    """Free GPUs of a node, of the kind that the job names; None when that is not known."""
+    if kind is None:
+        return node.gpus
+    if node.gpu_kinds:
+        return sum(each.gpus for each in node.gpu_kinds if each.model == kind)
+    if node.gpu_model == kind:
+        return node.gpus
+    return None if node.gpus and kind in (node.gpu_model or "").split(", ") else 0
 
 
 def suits(envelope: Envelope, shape: NodeShape) -> bool | None:
@@ -39,6 +73,9 @@ def right_gpu(envelope: Envelope, shape: NodeShape) -> bool | None:
         return True
     if shape.gpus == 0:
         return False
+    if shape.gpu_kinds:  # which kind a job gets is not known, unless all will do, or none
+        answers = {right_gpu(envelope, each) for each in variants(shape)}
+        return answers.pop() if len(answers) == 1 else None
     return _all((_right_model(envelope, shape), _right_memory(envelope, shape)))
 
 
@@ -56,7 +93,9 @@ def _right_memory(envelope: Envelope, shape: NodeShape) -> bool | None:
         return True
     if shape.gpu_memory_bytes is not None:
         return shape.gpu_memory_bytes >= envelope.gpu_memory_bytes
-    most = shape.gpu_memory_at_most_bytes
+    most, least = shape.gpu_memory_at_most_bytes, shape.gpu_memory_at_least_bytes
+    if least is not None and least >= envelope.gpu_memory_bytes:
+        return True
     return False if most is not None and most < envelope.gpu_memory_bytes else None
 
 
@@ -72,7 +111,8 @@ def gpu_type(envelope: Envelope, record: Record | None) -> str | None:
 
     None where all of its GPUs will do, and where the scheduler cannot tell them apart.
     """
-    gpus = [shape for shape in (record.shapes if record is not None else ()) if shape.gpus != 0]
+    shapes = record.shapes if record is not None else ()
+    gpus = [each for shape in shapes if shape.gpus != 0 for each in variants(shape)]
     right = {shape.gpu_model for shape in gpus if right_gpu(envelope, shape) is True}
     other = {shape.gpu_model for shape in gpus if right_gpu(envelope, shape) is not True}
     if len(right) != 1 or not other or right & other:

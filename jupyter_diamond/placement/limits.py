@@ -5,11 +5,20 @@ from __future__ import annotations
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.snapshot import NO_LIMIT, Limit, Record
 
+from .caps import most
+
 
 def walltime_cap(record: Record | None, nodes: int) -> Limit:
     """The time limit of a job of that many nodes, in seconds; None when it is not known."""
     if record is None:
         return None
+    cap, own = _of_partition(record, nodes), most(record, "walltime_s")
+    if own is None:
+        return cap
+    return min(cap, own) if isinstance(cap, int) else own
+
+
+def _of_partition(record: Record, nodes: int) -> Limit:
     steps = record.policy.walltime_by_nodes if record.policy is not None else ()
     if not steps:
         return record.walltime_cap_s

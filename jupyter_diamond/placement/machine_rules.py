@@ -14,7 +14,7 @@ from jupyter_diamond.model.policy import PartitionPolicy
 from jupyter_diamond.model.snapshot import NodeShape
 
 from . import words
-from .kinds import gpu_type, right_arch, right_gpu
+from .kinds import gpu_type, right_arch, right_gpu, variants
 from .place import Clock, Place, verdict
 
 _ALWAYS_GIVEN = frozenset({"nodes", "time", "walltime", "constraint"})
@@ -54,7 +54,7 @@ def architecture(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
 def accelerator(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     """Its GPUs are of the kind that is asked, each with enough memory."""
     required = _wanted_gpu(envelope)
-    gpus = [shape for shape in place.shapes if shape.gpus != 0]
+    gpus = [each for shape in place.shapes if shape.gpus != 0 for each in variants(shape)]
     observed = ", ".join(dict.fromkeys(_gpu(shape) for shape in gpus)) or ("no GPU" if place.shapes else "unknown")
     if not required:
         return verdict("accelerator", "pass", observed, "any", "Any GPU will do.")

@@ -103,7 +103,7 @@ def _counted_by_node(record: Record) -> Record:
     amounts = {shape.gpus for shape in record.shapes}
     each = amounts.pop() if len(amounts) == 1 else None
     free = tuple(_with_gpus(node, each) for node in record.free_nodes)
-    per_node = [node.gpus for node in free]
+    per_node = [None if node.gpus is None else node.gpus * node.nodes for node in free]
     known = each is not None and None not in per_node
     return record.model_copy(
         update={

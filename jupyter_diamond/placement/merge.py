@@ -109,10 +109,11 @@ def _by_whole_nodes(record: Record) -> Record:
                     "memory_free_bytes": None}
         )  # fmt: skip
     free = tuple(node for node in record.free_nodes if node.whole)
-    memory = [node.memory_bytes for node in free]
+    memory = [None if node.memory_bytes is None else node.memory_bytes * node.nodes for node in free]
     return record.model_copy(
         update={
-            "free_nodes": free, "nodes_usable": len(free), "cpus_free": sum(node.cpus for node in free),
+            "free_nodes": free, "nodes_usable": sum(node.nodes for node in free),
+            "cpus_free": sum(node.cpus * node.nodes for node in free),
             "gpus_free": _gpus(free),
             "memory_free_bytes": None if None in memory else sum(size for size in memory if size is not None),
         }
@@ -120,7 +121,7 @@ def _by_whole_nodes(record: Record) -> Record:
 
 
 def _gpus(free: tuple[FreeNode, ...]) -> int | None:
-    amounts = [node.gpus for node in free]
+    amounts = [None if node.gpus is None else node.gpus * node.nodes for node in free]
     return None if None in amounts else sum(amount for amount in amounts if amount is not None)
 
 

@@ -12,6 +12,7 @@ from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import Record, Snapshot
 
 from . import sentences
+from .caps import for_envelope
 from .rules import Clock, Place, judge
 from .sizing import size_for
 
@@ -74,7 +75,7 @@ def _places(envelope: Envelope, snapshot: Snapshot, sites: tuple[Site, ...]) -> 
         records = reading.records if reading is not None else ()
         for record in records:
             if not record.hidden or record.partition in named:
-                yield Place(site, record.partition, reading, record)
+                yield Place(site, record.partition, reading, for_envelope(record, reading, envelope, site.account))
         absent = sorted(name for name in named if name not in {record.partition for record in records} and name)
         for name in absent or ([] if records else [""]):
             yield Place(site, name, reading, None)

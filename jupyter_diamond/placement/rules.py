@@ -7,7 +7,8 @@ from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.snapshot import NO_LIMIT, NodeShape, SiteReading
 
 from . import words
-from .kinds import suits
+from .kinds import gpus_for, suits
+from .limit_rules import admission, allowance
 from .limits import allows, node_choices, walltime_cap
 from .machine_rules import accelerator, access, account, architecture, gpu_count, options, reality
 from .place import Clock, Place, Rule, verdict
@@ -70,7 +71,7 @@ def fits(envelope: Envelope, shape: NodeShape) -> bool | None:
     """An empty node of this shape could hold the least that is asked; None when a fact is missing."""
     needs = [(shape.cpus, envelope.cpus.min)]
     if envelope.gpus.min:
-        needs.append((shape.gpus, envelope.gpus.min))
+        needs.append((gpus_for(envelope, shape), envelope.gpus.min))
     if envelope.memory_bytes is not None:
         needs.append((shape.memory_bytes, envelope.memory_bytes.min))
     if any(has is not None and has < least for has, least in needs):
@@ -186,8 +187,8 @@ def whole_node(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
 
 
 RULES: tuple[Rule, ...] = (
-    pin, reality, health, partition_open, access, architecture, accelerator, capacity, gpu_count, walltime, options,
-    account, whole_node,
+    pin, reality, health, partition_open, access, admission, architecture, accelerator, capacity, gpu_count,
+    allowance, walltime, options, account, whole_node,
 )  # fmt: skip
 
 

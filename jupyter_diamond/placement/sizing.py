@@ -8,7 +8,8 @@ from typing import NamedTuple
 from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, Record
 
-from .kinds import gpu_type, suits
+from .caps import most as most_of
+from .kinds import free_gpus, gpu_type, gpus_for, suits
 from .limits import allows, walltime_cap
 from .rules import fits
 
@@ -32,17 +33,21 @@ def size_for(envelope: Envelope, record: Record | None) -> Sized:
     """The size to ask for here."""
     if record is None:
         return Sized(_clipped(envelope, [_Node(None, None, None)] * envelope.nodes.max, None), None)
-    most = min(envelope.nodes.max, record.max_nodes) if isinstance(record.max_nodes, int) else envelope.nodes.max
     least = _least_nodes(envelope, record)
-    most = max(most, least)
+    limits = (record.max_nodes, most_of(record, "nodes"), envelope.nodes.max)
+    most = max(min(limit for limit in limits if isinstance(limit, int)), least)
     kind = gpu_type(envelope, record)
     free = [
-        _Node(node.cpus, node.gpus, node.memory_bytes) for node in record.free_nodes if _holds(envelope, node, kind)
+        _Node(node.cpus, free_gpus(node, kind), node.memory_bytes)
+        for node in record.free_nodes
+        if _holds(envelope, node, kind, record)
+        for _ in range(min(node.nodes, most))
     ]
-    if len(free) >= least:
-        return Sized(_best(envelope, free, most, record), starts_now=True)
+    mine = _mine_left(envelope, record, least)
+    if len(free) >= least and mine:
+        return Sized(_best(envelope, free, most, record, free=True), starts_now=True)
     whole = [
-        _Node(shape.cpus, shape.gpus, shape.memory_bytes)
+        _Node(shape.cpus, gpus_for(envelope, shape), shape.memory_bytes)
         for shape in record.shapes
         if fits(envelope, shape) and suits(envelope, shape) is not False
         for _ in range(min(max(shape.nodes, 1), most))
@@ -50,7 +55,7 @@ def size_for(envelope: Envelope, record: Record | None) -> Sized:
     if len(whole) < least:
         whole = [_Node(None, None, None)] * most
     hidden_gpus = envelope.gpus.min > 0 and any(node.gpus is None for node in record.free_nodes)
-    known = record.cpus_free is not None and not hidden_gpus
+    known = (record.cpus_free is not None and not hidden_gpus) or not mine
     return Sized(_best(envelope, whole, most, record), starts_now=False if known else None)
 
 
@@ -60,15 +65,35 @@ def _least_nodes(envelope: Envelope, record: Record) -> int:
     return max(envelope.nodes.min, min(wanted or 1, envelope.nodes.max))
 
 
-def _holds(envelope: Envelope, node: FreeNode, kind: str | None) -> bool:
-    """The free part of this node holds the least that is asked."""
+def _holds(envelope: Envelope, node: FreeNode, kind: str | None, record: Record) -> bool:
+    """The free part of this node holds the least that is asked, for as long as a job would ask for it."""
     least = envelope.memory_bytes
     enough = least is None or node.memory_bytes is None or node.memory_bytes >= least.min
-    gpus = envelope.gpus.min == 0 or (node.gpus is not None and node.gpus >= envelope.gpus.min)
-    return node.cpus >= envelope.cpus.min and gpus and enough and kind in (None, node.gpu_model)
+    there = free_gpus(node, kind)
+    gpus = envelope.gpus.min == 0 or (there is not None and there >= envelope.gpus.min)
+    cap = walltime_cap(record, envelope.nodes.min)
+    asked = min(envelope.walltime_s.max, cap) if isinstance(cap, int) else envelope.walltime_s.max
+    long = node.free_for_s is None or node.free_for_s >= asked
+    return node.cpus >= envelope.cpus.min and gpus and enough and long
 
 
-def _best(envelope: Envelope, nodes: Sequence[_Node], most: int, record: Record) -> Size:
+def _mine_left(envelope: Envelope, record: Record, nodes: int) -> bool:
+    """What the user may still have holds the least that is asked; what is not known is not counted against it."""
+    needs = {
+        "running": 1, "queued": 1, "nodes": nodes, "gpus": nodes * envelope.gpus.min, "cpus": nodes * envelope.cpus.min,
+        "memory_bytes": nodes * envelope.memory_bytes.min if envelope.memory_bytes is not None else 0,
+    }  # fmt: skip
+    left = {on: most_of(record, on, free=True) for on in needs}
+    return all(amount is None or amount >= needs[on] for on, amount in left.items())
+
+
+def _share(record: Record | None, nodes: int, *, free: bool) -> _Node:
+    """What each of so many nodes may give under the user's limits."""
+    amounts = (most_of(record, on, free=free) for on in ("cpus", "gpus", "memory_bytes"))
+    return _Node(*(None if amount is None else amount // nodes for amount in amounts))
+
+
+def _best(envelope: Envelope, nodes: Sequence[_Node], most: int, record: Record, *, free: bool = False) -> Size:
     """The number of nodes that gives most in all: a fourth node with one free core must not cut the others to one.
 
     Where the time limit depends on the number of nodes, only numbers that may run long enough count.
@@ -76,7 +101,7 @@ def _best(envelope: Envelope, nodes: Sequence[_Node], most: int, record: Record)
     ordered = sorted(nodes, key=lambda node: _use(envelope, node), reverse=True)
     numbers = range(_least_nodes(envelope, record), min(most, len(ordered)) + 1)
     long_enough = [n for n in numbers if allows(walltime_cap(record, n), envelope.walltime_s.min)]
-    sizes = [_clipped(envelope, ordered[:n], record) for n in long_enough or numbers]
+    sizes = [_clipped(envelope, ordered[:n], record, free=free) for n in long_enough or numbers]
     return max(sizes, key=lambda size: (size.nodes * size.gpus, size.nodes * size.cpus, size.nodes))
 
 
@@ -92,12 +117,13 @@ def _use(envelope: Envelope, node: _Node) -> tuple[int, int, int, int]:
     )
 
 
-def _clipped(envelope: Envelope, nodes: Sequence[_Node], record: Record | None) -> Size:
-    cap = walltime_cap(record, len(nodes))
+def _clipped(envelope: Envelope, given: Sequence[_Node], record: Record | None, *, free: bool = False) -> Size:
+    nodes = [*given, _share(record, len(given), free=free)]
+    cap = walltime_cap(record, len(given))
     # a partition that gives whole nodes gives their memory too, and some sites refuse a job that asks for it (Vista)
     memory = None if record is not None and record.whole_node else envelope.memory_bytes
     return Size(
-        nodes=len(nodes),
+        nodes=len(given),
         cpus=min(_clip(envelope.cpus, node.cpus) for node in nodes),
         gpus=_allowed(envelope, min(_clip(envelope.gpus, node.gpus) for node in nodes), record),
         gpu_type=gpu_type(envelope, record),

@@ -22,8 +22,11 @@ class Scheduler(Protocol):
     end_notice: bytes
     """What the scheduler itself writes into a job's log when it ends the job; empty when it writes nothing."""
 
-    def probe_script(self) -> str:
-        """One read-only round trip that tells the state of the whole site."""
+    def probe_script(self, *, limits: bool = False) -> str:
+        """One read-only round trip that tells the state of the whole site.
+
+        With ``limits`` also what this user may have there; asked seldom, because it costs accounting's database.
+        """
 
     def parse_probe(self, site: str, answer: Completed, *, read_at: datetime) -> SiteReading:
         """The probe's answer as values; what it does not say stays None."""

@@ -1,6 +1,15 @@
 // Generated from the pydantic models in jupyter_diamond/model. Do not edit:
 // run `python -m labextension.scripts.api_types` from the repository's root.
 
+/** The user in one account: which QOS they may name there, and limits of the user's and of the account's own. */
+export interface Association {
+  account: string;
+  partition: string | null;
+  qos: string[];
+  default_qos: string | null;
+  caps: Cap[];
+}
+
 /** One submission of a task to one site. */
 export interface Attempt {
   n: number;
@@ -53,6 +62,18 @@ export interface Candidate {
   copy_allowed: boolean;
 }
 
+/** One limit. ``least`` turns it round: a job must ask for so much. ``used`` is what the user has of it now. */
+export interface Cap {
+  on: 'gpus' | 'cpus' | 'memory_bytes' | 'nodes' | 'walltime_s' | 'running' | 'queued';
+  per: 'job' | 'you' | 'account' | 'everybody';
+  amount: number;
+  gpu_model: string | null;
+  least: boolean;
+  source: string;
+  used: number | null;
+  sentence: string;
+}
+
 /** One name of the cell and how it travels. ``bytes`` is None where size has no meaning (an import). */
 export interface Captured {
   name: string;
@@ -77,6 +98,14 @@ export interface Decision {
   objective: 'earliest_completion' | 'earliest_start' | 'lowest_cost' | 'least_waste' | 'prefer_site' | 'shortest_queue' | 'best_feasible' | 'random';
   alternatives: number[];
   warnings: string[];
+}
+
+/** Whom the scheduler lets into a partition, beyond what it hides. Empty: nobody is kept out by that rule. */
+export interface Door {
+  allow_accounts: string[];
+  deny_accounts: string[];
+  allow_qos: string[];
+  deny_qos: string[];
 }
 
 /** [least viable, most useful] per resource, conditions and wishes, what is made small, and where it was pinned. */
@@ -156,7 +185,26 @@ export interface FreeNode {
   memory_bytes: number | null;
   gpus: number | null;
   gpu_model: string | null;
+  gpu_kinds: GpuKind[];
   whole: boolean | null;
+  free_for_s: number | null;
+  nodes: number;
+}
+
+/** GPUs of one kind on a node that has several. A MIG slice that the scheduler counts is a kind of its own. */
+export interface GpuKind {
+  model: string | null;
+  gpus: number;
+  memory_bytes: number | null;
+  memory_at_least_bytes: number | null;
+  memory_at_most_bytes: number | null;
+}
+
+/** Parts of GPUs that are given one by one and are no GPUs: shards, or percents of MPS. */
+export interface GpuShare {
+  kind: 'shard' | 'mps';
+  total: number;
+  free: number | null;
 }
 
 /** What a kernel must keep to before it sends anything. All in bytes. */
@@ -192,6 +240,8 @@ export interface NodeShape {
   gpu_model: string | null;
   gpu_memory_bytes: number | null;
   gpu_memory_at_most_bytes: number | null;
+  gpu_memory_at_least_bytes: number | null;
+  gpu_kinds: GpuKind[];
   arch: string | null;
   features: string[];
   nodes: number;
@@ -205,6 +255,19 @@ export interface NotebookCell {
 
 /** How an attempt ended. */
 export type Outcome = 'OK' | 'FAILED' | 'CANCELLED' | 'TIMEOUT' | 'OOM' | 'NODE_FAIL' | 'PREEMPTED' | 'NEVER_STARTED' | 'LOST';
+
+/** What the user's own jobs of one account, QOS and partition hold now, and how many wait. */
+export interface OwnUse {
+  account: string;
+  qos: string;
+  partition: string;
+  running: number;
+  pending: number;
+  cpus: number;
+  nodes: number;
+  gpus: number | null;
+  memory_bytes: number | null;
+}
 
 /** The documented rules of one partition. None is unknown; an empty tuple is *no such rule known*. */
 export interface PartitionPolicy {
@@ -230,6 +293,13 @@ export interface PartitionPolicy {
 /** The four things a user needs to tell apart. */
 export type Phase = 'PENDING' | 'RUNNING' | 'ENDED' | 'UNKNOWN';
 
+/** One QOS with its limits. */
+export interface Qos {
+  name: string;
+  flags: string[];
+  caps: Cap[];
+}
+
 /** What a pending reason means for the user (B13). */
 export type ReasonClass = 'will_run' | 'waits_on_you' | 'never' | 'unknown';
 
@@ -249,6 +319,7 @@ export interface Record {
   gpus_free: number | null;
   memory_free_bytes: number | null;
   free_nodes: FreeNode[];
+  gpu_shares: GpuShare[];
   pending: number | null;
   running: number | null;
   mine_pending: number | null;
@@ -257,6 +328,9 @@ export interface Record {
   max_nodes: number | NoLimit | null;
   whole_node: boolean | null;
   hidden: boolean;
+  qos: string | null;
+  door: Door | null;
+  caps: Cap[];
   policy: PartitionPolicy | null;
 }
 
@@ -273,6 +347,14 @@ export interface Runtime {
   units: number | null;
   serial: number | null;
   curve: [number, number][];
+}
+
+/** What accounting says of this user: asked seldom, as it changes seldom and costs the site's database. */
+export interface SiteLimits {
+  read_at: string;
+  associations: Association[];
+  default_account: string | null;
+  qos: Qos[];
 }
 
 /** What one probe of one site gave. ``read_at`` is None until the first answer. */
@@ -297,6 +379,8 @@ export interface SiteReading {
   gpus_free: number | null;
   pending: number | null;
   running: number | null;
+  limits: SiteLimits | null;
+  own: OwnUse[] | null;
   notes: string[];
   unreadable: string[];
   simulated: boolean;

@@ -46,5 +46,9 @@ export function exactFigures(partition: Partition, read: string): string {
   if (partition.mine_pending !== null || partition.mine_running !== null) {
     lines.push(`yours: ${partition.mine_pending ?? UNKNOWN} pending, ${partition.mine_running ?? UNKNOWN} running`);
   }
+  for (const share of partition.gpu_shares) {
+    lines.push(`${share.kind === 'mps' ? 'MPS shares' : 'shards'} free: ${of(share.free, share.total)}`);
+  }
+  lines.push(...partition.caps.map(cap => cap.sentence));
   return [...lines, `read ${read}`].join('\n');
 }

@@ -126,10 +126,26 @@ def test_the_probe_reads_newer_versions(version):
     assert ai.walltime_cap_s == 2 * 86400
     assert ai.max_nodes is NO_LIMIT
     assert [(shape.gpu_model, shape.gpus, shape.nodes) for shape in ai.shapes] == [("h100", 4, 2)]
-    assert records["frac"].gpus_total == 6  # shards are not GPUs
+    # shards are not GPUs; 2 of ai, one slice, and the GPU on which 6 shards are in use are gone
+    assert (records["frac"].gpus_total, records["frac"].gpus_free) == (6, 4)
+    assert [(share.kind, share.total, share.free) for share in records["frac"].gpu_shares] == [("shard", 16, 10)]
+    mig = next(shape for shape in records["frac"].shapes if shape.gpus == 4)
+    assert [(kind.model, kind.gpus) for kind in mig.gpu_kinds] == [
+        ("a100_1g.5gb", 2), ("a100_3g.20gb", 1), ("a100", 1),
+    ]  # fmt: skip
+    free = next(node for node in records["frac"].free_nodes if node.gpu_kinds)
+    assert [(kind.model, kind.gpus) for kind in free.gpu_kinds] == [
+        ("a100_1g.5gb", 1),
+        ("a100_3g.20gb", 1),
+        ("a100", 1),
+    ]
+    assert {shape.arch for record in records.values() for shape in record.shapes} == {"x86_64"}
+    assert ai.shapes[0].features == ("gpu", "hbm80g")
+    # c02 goes into maintenance in two hours
+    assert sorted(node.free_for_s or 0 for node in records["cpu"].free_nodes) == [0, pytest.approx(7196, abs=10)]
     assert (records["down"].cpus_free, records["down"].free_nodes, records["down"].pending) == (0, (), 1)
     # nodes c01 and c02 are in four partitions and counted once: 2 x 96 + 2 x 64 + 2 x 256
-    assert (reading.cpus_total, reading.gpus_total, reading.gpus_free) == (832, 14, 12)
+    assert (reading.cpus_total, reading.gpus_total, reading.gpus_free) == (832, 14, 10)
 
 
 def test_the_probe_reads_22_05():
@@ -165,6 +181,48 @@ def test_an_answer_cut_anywhere_is_never_half_read(version):
     from jupyter_diamond.errors import SchedulerError
 
     whole = captured(version, "probe")
-    for size in range(0, len(whole.stdout) - 9, 97):
+    for size in range(0, len(whole.stdout) - 9, 131):
         with pytest.raises(SchedulerError):
             SLURM.parse_probe("x", whole.model_copy(update={"stdout": whole.stdout[:size]}), read_at=NOW)
+
+
+@pytest.mark.parametrize("version", ["24.11", "26.05"])
+def test_limits_and_own_use_are_read(version):
+    reading = SLURM.parse_probe("x", captured(version, "probe"), read_at=NOW)
+    limits = reading.limits
+    assert limits.default_account == "acct1"
+    assert {each.account: each.qos for each in limits.associations} == {
+        "root": ("normal",), "acct1": ("gpu", "normal", "short", "standby"),
+    }  # fmt: skip
+    own = next(each for each in limits.associations if each.account == "acct1")
+    assert {(cap.on, cap.per, cap.amount, cap.source) for cap in own.caps} == {
+        ("gpus", "job", 4, "your association with acct1"), ("running", "you", 40, "your association with acct1"),
+        ("gpus", "account", 10, "account acct1"),
+    }  # fmt: skip
+    qos = {each.name: each for each in limits.qos}
+    assert qos["gpu"].flags == ("DenyOnLimit",)
+    assert {(cap.on, cap.per, cap.amount, cap.least) for cap in qos["short"].caps} == {
+        ("cpus", "everybody", 64, False), ("nodes", "everybody", 2, False), ("cpus", "job", 2, True),
+        ("walltime_s", "job", 1800, False), ("running", "you", 2, False),
+    }  # fmt: skip
+    frac = next(record for record in reading.records if record.partition == "frac")
+    assert (frac.qos, frac.door.allow_accounts) == ("gpu", ("acct1", "root"))
+    held = {use.partition: use for use in reading.own}
+    assert (held["ai"].running, held["ai"].gpus, held["ai"].cpus) == (1, 2, 4)
+    assert (held["frac"].running, held["frac"].gpus) == (2, 1)
+    assert (held["down"].pending, held["down"].running) == (1, 0)
+
+
+@pytest.mark.parametrize("version", ["24.11", "26.05"])
+def test_gpus_that_a_reservation_holds_are_not_free(version):
+    reading = SLURM.parse_probe("x", captured(version, "reserved_probe"), read_at=NOW)
+    ai = next(record for record in reading.records if record.partition == "ai")
+    # nobody uses hg02, and a reservation holds 8 of its cores and 2 of its 4 GPUs
+    assert sorted((node.cpus, node.gpus) for node in ai.free_nodes) == [(88, 2), (96, 4)]
+    assert (ai.gpus_free, ai.gpus_total) == (6, 8)
+    assert any("Reservations hold 1 node(s) now" in note for note in reading.notes)
+
+
+def test_where_accounting_was_not_asked_limits_are_unknown():
+    reading = SLURM.parse_probe("delta", captured("22.05-no-accounting", "probe"), read_at=NOW)
+    assert (reading.limits, reading.own) == (None, None)

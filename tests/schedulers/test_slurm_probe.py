@@ -96,7 +96,8 @@ def test_gpus_in_use_are_known_from_tres_when_gres_used_is_not_shown(probe, vers
     records = {record.partition: record for record in read(probe(CAPTURES / version / "busy")).records}
     assert (records["ai"].gpus_total, records["ai"].gpus_free) == (8, 2)
     assert records["frac"].gpus_total == 6
-    assert records["frac"].gpus_free == 5
+    # one slice is in use; TRES do not tell on how many of two GPUs the 6 shards are, so none of them is surely free
+    assert records["frac"].gpus_free == 3
 
 
 def test_jobs_are_counted_once_a_site_and_once_a_partition(probe, tmp_path):

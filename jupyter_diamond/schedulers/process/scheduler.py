@@ -31,7 +31,7 @@ class ProcessScheduler:
     kind = "process"
     end_notice = b""
 
-    def probe_script(self) -> str:
+    def probe_script(self, *, limits: bool = False) -> str:  # noqa: ARG002 - it has none
         """One command that tells what the machine has, what is free, and who waits."""
         return _command("probe")
 

@@ -28,7 +28,7 @@ class SimulatedScheduler:
 
     kind = "simulated"
 
-    def probe_script(self) -> str:
+    def probe_script(self, *, limits: bool = False) -> str:
         """The recorded site's name, then the recording."""
         return f'printf "%s\\n" "${NAME}"; cat -- "${FILE}"\n'
 

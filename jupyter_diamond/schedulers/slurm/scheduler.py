@@ -23,9 +23,9 @@ class SlurmScheduler:
     kind = "slurm"
     end_notice = b"slurmstepd"  # slurmstepd-cn01: error: *** JOB 12 ON cn01 CANCELLED AT ... DUE TO TIME LIMIT ***
 
-    def probe_script(self) -> str:
-        """Partitions, nodes, counts, version and whether accounting answers: 0.2 s on a small site, five queries."""
-        return scripts.PROBE
+    def probe_script(self, *, limits: bool = False) -> str:
+        """Partitions, nodes, jobs, reservations, version and whether accounting answers: 0.2 s on a small site."""
+        return scripts.probe(limits=limits)
 
     def parse_probe(self, site: str, answer: Completed, *, read_at: datetime) -> SiteReading:
         """The site's reading. ``transport`` is left empty: only the caller knows it."""

@@ -71,14 +71,48 @@ _COUNTS_AWK = r"""
 { count[(($1 == uid) ? 1 : 0) U $2 U $3]++ }
 END { for (key in count) print count[key] U key }"""
 
-PROBE = (
-    _PREAMBLE
-    + rf"""put env 0 "$me$U$uid$U$(id -Gn)$U$(sinfo -V 2>/dev/null)"
+# What one's own jobs hold, summed up there: a user may have ten thousand of them.
+_OWN_AWK = r"""
+{ for (i = 1; i <= 5; i++) { field = substr($0, start[i], width[i]); sub(/ +$/, "", field); row[i] = field }
+  count[row[1] U row[2] U row[3] U row[4] U row[5]]++ }
+END { for (key in count) print count[key] U key }"""
+
+_OWN_WIDTHS = (("QOS", 80), ("Account", 80), ("State", 20), ("Partition", 200), ("tres-alloc", 400))
+"""Fixed widths: the other form, with a suffix, is no older than Slurm 20.11."""
+
+_OWN_FORMAT = ",".join(f"{name}:{width}" for name, width in _OWN_WIDTHS)
+_OWN_STARTS = " ".join(
+    f"start[{at + 1}] = {1 + sum(width for _, width in _OWN_WIDTHS[:at])}; width[{at + 1}] = {_OWN_WIDTHS[at][1]};"
+    for at in range(len(_OWN_WIDTHS))
+)
+
+_LIMITS = r"""
+if [ "$accounting" = yes ] && [ "$rc" = 0 ]; then
+  sec assoc $T sacctmgr -P show assoc cluster="$cluster" user="$me"
+  if [ "$rc" = 0 ]; then
+    accounts=$(printf '%s\n' "$out" | sed 1d | cut -d '|' -f 2 | sort -u | paste -s -d , -)
+    sec accounts $T sacctmgr -P show assoc cluster="$cluster" account="$accounts" user=
+    sec qos $T sacctmgr -P show qos
+    sec user $T sacctmgr -n -P show user "$me" cluster="$cluster" withassoc format=DefaultAccount
+  fi
+fi
+"""
+"""Where accounting has just answered: one that hangs must not be waited for five times."""
+
+
+def probe(*, limits: bool = False) -> str:
+    """The probe; with ``limits`` it also asks accounting what this user may have: four queries to its database."""
+    return (
+        _PREAMBLE
+        + rf"""put env 0 "$me$U$uid$U$(id -Gn)$U$(sinfo -V 2>/dev/null)$U$(date +%s)"
 conf() {{ c=$($T scontrol show config) || return; printf '%s\n' "$c" | grep -E '^({_CONFIG_LINES}) ' ; }}
 nodes() {{ c=$($T scontrol -a -d -o show node) || return; printf '%s\n' "$c" | awk '{_NODES_AWK}
 '; }}
 counts() {{ c=$($T squeue -a -r -h -o "%U$U%P$U%T") || return
   printf '%s\n' "$c" | awk -F "$U" -v U="$U" -v uid="$uid" 'NF == 3 {_COUNTS_AWK.strip()}
+'; }}
+own() {{ c=$($T squeue -a -r -h -u "$uid" -t PD,R,CF,S -O {_OWN_FORMAT}) || return
+  printf '%s\n' "$c" | awk -v U="$U" 'BEGIN {{ {_OWN_STARTS} }} NF {_OWN_AWK.strip()}
 '; }}
 sec config conf
 if [ "$rc" = 0 ]; then
@@ -86,14 +120,19 @@ if [ "$rc" = 0 ]; then
     *accounting_storage/none*|*"AccountingStorageType   = (null)"*) accounting=no ;;
     *) accounting=yes ;;
   esac
+  cluster=$(printf '%s\n' "$out" | sed -n 's/^ClusterName *= *//p')
   sec partitions $T scontrol -a -o show partition
   sec nodes nodes
   sec counts counts
-  if [ "$accounting" = yes ]; then sec sacct $T sacct -n -X -P -S now -o JobIDRaw; fi
-fi
+  sec reservations $T scontrol -a -o show reservation
+  if [ "$accounting" = yes ]; then
+    sec own own
+    sec sacct $T sacct -n -X -P -S now -o JobIDRaw
+  fi
+{_LIMITS if limits else ""}fi
 """
-    + _END
-)
+        + _END
+    )
 
 
 def by_cluster(jobs: Sequence[NativeJob]) -> dict[str | None, list[str]]:
