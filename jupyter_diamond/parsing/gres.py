@@ -17,6 +17,8 @@ UNTYPED = ""
 
 def split(text: str) -> list[str]:
     """Entries of a list: commas inside brackets do not part them (``gpu:a100:8(S:0,2-3),nvme:1``)."""
+    if "(" not in text and "[" not in text:
+        return text.split(",")
     entries, depth, start = [], 0, 0
     for place, char in enumerate(text):
         if char in "([":

@@ -23,6 +23,8 @@ def parse_slurm(text: str, *, bare: int = MIB) -> Limit:
     NO_LIMIT for UNLIMITED, None for Slurm's words for unknown. Raises ParseError for any other form.
     """
     word = text.strip()
+    if word.isascii() and word.isdigit() and len(word) <= 18:
+        return int(word) * bare  # what every node of a large site says
     if word.casefold() in ("unlimited", "infinite"):
         return NO_LIMIT
     if word.casefold() in _UNKNOWN_WORDS:

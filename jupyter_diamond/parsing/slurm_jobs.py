@@ -25,6 +25,8 @@ ACCOUNTING_FIELDS = (
 """All of them exist from 22.05 to 26.05: one unknown field makes the whole of ``sacct`` fail."""
 
 _LARGEST_SIGNAL = 64
+_EPOCH_DIGITS = 11
+"""More are no time at all; these reach into the year 5138."""
 _NO_NODES = frozenset({"", "(null)", "none assigned", "n/a", "none"})
 _EXIT = re.compile(r"([0-9]{1,5}):([0-9]{1,5})")
 
@@ -34,7 +36,7 @@ def when(text: str) -> datetime | None:
     word = text.strip()
     if word.casefold() in ("", "n/a", "unknown", "none", "0", "(null)"):
         return None
-    if word.isascii() and word.isdigit():
+    if word.isascii() and word.isdigit() and len(word) <= _EPOCH_DIGITS:
         return from_epoch(int(word))
     try:
         return datetime.fromisoformat(word).replace(tzinfo=timezone.utc)

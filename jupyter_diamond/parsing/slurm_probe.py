@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -73,10 +74,9 @@ def node(line: str) -> Node:
     size, held = _mebibytes(field["RealMemory"]), _mebibytes(field["AllocMem"])
     if size is not None:
         size -= _mebibytes(field["MemSpecLimit"]) or 0
-    by_type = gres.gpus_by_type(field["Gres"])
-    gpus = sum(by_type.values())
-    used = _gpus_used(gpus, field)
-    models = [kind for kind in by_type if kind]
+    gpus, gpus_used, model, kinds, shares = _gpu_facts(
+        field["Gres"], _in_use(field["Gres"], field["GresUsed"], field["CfgTRES"], field["AllocTRES"])
+    )
     features = field["ActiveFeatures"]
     return Node(
         name=field["NodeName"],
@@ -87,32 +87,45 @@ def node(line: str) -> Node:
         memory_bytes=size,
         memory_free_bytes=_left(size, held),
         gpus=gpus,
-        gpus_free=_left(gpus, used),
-        gpu_model=", ".join(models) or None,
-        kinds=_kinds(by_type, field) if len(by_type) > 1 else (),
-        shares=_shares(gpus, field),
+        gpus_free=_left(gpus, gpus_used),
+        gpu_model=model,
+        kinds=kinds,
+        shares=shares,
         arch=field["Arch"] if field["Arch"] not in _NO_WORDS else None,
         features=tuple(name for name in features.split(",") if name) if features not in _NO_WORDS else (),
     )
 
 
-def _in_use(field: dict[str, str]) -> str | None:
+def _in_use(gres_there: str, gres_used: str, tres_there: str, tres_used: str) -> str | None:
     """What of its GRES is in use: as the controller tells it, else as TRES; None where GPUs are not tracked at all."""
-    if field["GresUsed"].strip():
-        return field["GresUsed"]
-    return None if gres.tres_gpus(field["CfgTRES"]) is None else field["AllocTRES"]
+    if gres_used.strip():
+        return gres_used
+    if "gpu" not in gres_there:
+        return ""
+    return None if gres.tres_gpus(tres_there) is None else tres_used
 
 
-def _gpus_used(gpus: int, field: dict[str, str]) -> int | None:
+_GpuFacts = tuple[int, int | None, str | None, tuple[Gpus, ...], tuple[tuple[str, int, int], ...]]
+
+
+@functools.lru_cache(maxsize=4096)
+def _gpu_facts(there: str, used: str | None) -> _GpuFacts:
+    """GPUs, GPUs in use, their models, kinds and shares: thousands of nodes say the same. Raises ParseError."""
+    by_type = gres.gpus_by_type(there)
+    gpus = sum(by_type.values())
+    model = ", ".join(kind for kind in by_type if kind) or None
+    kinds = _kinds(by_type, used) if len(by_type) > 1 else ()
+    return gpus, _gpus_used(gpus, used), model, kinds, _shares(gpus, there, used)
+
+
+def _gpus_used(gpus: int, used: str | None) -> int | None:
     """GPUs that no job can have whole: given away, or shared out in parts."""
     if gpus == 0:
         return 0
-    used = _in_use(field)
     return None if used is None else gres.gpus(used) + gres.gpus_in_shares(used, gpus)
 
 
-def _kinds(by_type: dict[str, int], field: dict[str, str]) -> tuple[Gpus, ...]:
-    used = _in_use(field)
+def _kinds(by_type: dict[str, int], used: str | None) -> tuple[Gpus, ...]:
     taken = None if used is None else gres.gpus_by_type(used)
     if taken is not None and taken.get(gres.UNTYPED) and gres.UNTYPED not in by_type:
         taken = None  # a count over all kinds: which of them are in use is not told
@@ -124,13 +137,12 @@ def _kinds(by_type: dict[str, int], field: dict[str, str]) -> tuple[Gpus, ...]:
     )
 
 
-def _shares(gpus: int, field: dict[str, str]) -> tuple[tuple[str, int, int], ...]:
+def _shares(gpus: int, there: str, used: str | None) -> tuple[tuple[str, int, int], ...]:
     """Shards and MPS; those of a GPU that is given away whole are gone too."""
-    totals = gres.shares(field["Gres"])
-    used = _in_use(field) or ""
+    totals = gres.shares(there)
     if not totals:
         return ()
-    taken, whole = gres.shares(used), gres.gpus(used)
+    taken, whole = gres.shares(used or ""), gres.gpus(used or "")
     return tuple(
         (name, total, max(total - taken.get(name, 0) - (total // gpus * whole if gpus else 0), 0))
         for name, total in totals.items()

@@ -8,6 +8,7 @@ from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import Value
 
 from . import gres, nodelists
+from .slurm_jobs import when
 
 
 class Reservation(Value):
@@ -29,22 +30,19 @@ def reservation(line: str) -> Reservation:
         key, equals, amount = word.partition("=")
         if equals:
             field.setdefault(key, amount)
-    if not {"ReservationName", "StartTime", "Nodes"} <= field.keys() or not _is_epoch(field["StartTime"]):
+    starts = when(field.get("StartTime", ""))
+    if not {"ReservationName", "Nodes"} <= field.keys() or starts is None:
         raise ParseError(f"{line[:200]!r} is not a reservation.")
     amounts = field.get("TRES", "")
     cpus = gres.tres(amounts).get("cpu", "")
     return Reservation(
         name=field["ReservationName"],
         nodes=nodelists.expand(field["Nodes"]),
-        starts_at=int(field["StartTime"]),
+        starts_at=int(starts.timestamp()),
         active=field.get("State") == "ACTIVE",
         cpus=int(cpus) if cpus.isascii() and cpus.isdigit() and "MAINT" not in field.get("Flags", "") else None,
         gpus=gres.tres_gpus(amounts) or 0,
     )
-
-
-def _is_epoch(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 13
 
 
 def held(reservations: Iterable[Reservation]) -> dict[str, tuple[int, int] | None]:

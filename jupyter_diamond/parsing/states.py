@@ -5,6 +5,7 @@ An unknown word is State.UNKNOWN, never an end (B12). Sources: squeue(1), sacct(
 
 from __future__ import annotations
 
+import functools
 import re
 
 from jupyter_diamond.model.base import Value
@@ -119,6 +120,7 @@ class NodeState(Value):
     free: bool
 
 
+@functools.lru_cache(maxsize=1024)
 def node_state(text: str) -> NodeState:
     """``idle*``, ``mixed-``, ``drng@``, ``IDLE+CLOUD+POWERED_DOWN``, ``DOWN*+DRAIN``, ``inval``."""
     words: list[str] = []

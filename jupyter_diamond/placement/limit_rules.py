@@ -128,7 +128,7 @@ def _refusal(envelope: Envelope, cap: Cap) -> str:
         "gpus": f"--gpus {each}", "cpus": f"--cpus {each}", "nodes": f"--nodes {cap.amount}",
         "memory_bytes": f"--memory {words.memory(each)}", "walltime_s": f"--time {words.time_option(cap.amount)}",
     }.get(cap.on, "")  # fmt: skip
-    if each == 0:
+    if each == 0 and cap.on in ("gpus", "cpus", "memory_bytes"):
         return f"{said}: ask for fewer nodes."
     return f"{said}: ask for {least} {change}."
 

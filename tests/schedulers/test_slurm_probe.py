@@ -22,6 +22,7 @@ NOW = from_epoch(1796003600)
 SCONTROL = """#!/bin/sh
 case "$*" in
   *config*) cat "$SITE/scontrol_config.out" ;;
+  *reservation*) cat "$SITE/scontrol_resv.out" ;;
   *partition*) cat "$SITE/scontrol_part.out" ;;
   *node*) cat "$SITE/scontrol_node.out" ;;
 esac
