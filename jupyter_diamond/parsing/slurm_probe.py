@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import Value
@@ -35,8 +35,8 @@ class Gpus(Value):
     free: int | None
 
 
-class Node(Value):
-    """One node, counted once whatever the number of its partitions. None is unknown."""
+class Node(NamedTuple):
+    """One node, counted once whatever the number of its partitions. None is unknown. A site has thousands of them."""
 
     name: str
     state: states.NodeState

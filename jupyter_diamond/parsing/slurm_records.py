@@ -55,7 +55,7 @@ def _without(node: probe.Node, part: tuple[int, int] | None) -> probe.Node:
     }
     if gpus and node.kinds:  # which kind it holds is not told
         changes["kinds"] = tuple(kind.model_copy(update={"free": None}) for kind in node.kinds)
-    return node.model_copy(update=changes)
+    return node._replace(**changes)
 
 
 def _usable(node: probe.Node, part: probe.Partition) -> bool:

@@ -85,6 +85,7 @@ def with_profile_gpus(record: Record, profile: Machine) -> tuple[Record, list[Dr
         fitting = kinds_of(shape, record, profile, hidden=hidden)
         if kinds and (not fitting or _other_cores(shape, fitting)):
             drifts.append(_other_nodes(record, shape, kinds))
+        drifts += _other_arch(record, shape, fitting)
         if kinds and not fitting and visible is not True and not shape.gpus and all(kind.gpus for kind in kinds):
             lost = True
         told = filled(shape.model_copy(update={"gpus": None}) if hidden else shape, fitting)
@@ -133,6 +134,19 @@ def _other_nodes(record: Record, shape: NodeShape, kinds: tuple[NodeKind, ...]) 
         sentence=f"The profile of {record.site} gives nodes of {record.partition} {documented}; "
         f"the site itself says {live}.",
     )  # fmt: skip
+
+
+def _other_arch(record: Record, shape: NodeShape, kinds: tuple[NodeKind, ...]) -> list[Drift]:
+    documented = _agreed(kinds, "arch")
+    if documented is None or shape.arch in (None, documented):
+        return []
+    return [
+        Drift(
+            site=record.site, partition=record.partition, field="arch", profile=documented, probe=str(shape.arch),
+            sentence=f"The profile of {record.site} gives {record.partition} {documented} nodes; "
+            f"the site itself says {shape.arch}.",
+        )
+    ]  # fmt: skip
 
 
 def _nodes(cpus: int | None, gpus: int | None, model: str | None) -> str:

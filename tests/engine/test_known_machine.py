@@ -26,7 +26,7 @@ SCONTROL = f"""#!/bin/sh
 case "$*" in
   *config*) cat {CAPTURES}/scontrol_config.out ;;
   *partition*) sed 's/MaxNodes=64 MaxTime=2-/MaxNodes=64 MaxTime=1-/' {CAPTURES}/scontrol_part.out ;;
-  *node*) cat {CAPTURES}/scontrol_node.out ;;
+  *node*) sed s/Arch=x86_64/Arch=aarch64/ {CAPTURES}/scontrol_node.out ;;
 esac
 """
 

@@ -138,6 +138,24 @@ def test_other_nodes_than_the_profiles_are_a_drift_and_keep_their_secrets():
     assert sentence in [drift.sentence for drift in drifts]
 
 
+def test_another_architecture_than_the_profiles_is_a_drift_and_the_live_one_holds():
+    found, drifts = merged(VISTA, record("gh", GH.model_copy(update={"arch": "x86_64"})))
+    assert one(found, "gh").shapes[0].arch == "x86_64"
+    assert "The profile of it gives gh aarch64 nodes; the site itself says x86_64." in [
+        drift.sentence for drift in drifts
+    ]
+
+
+def test_nodes_that_are_free_in_the_same_way_count_as_many():
+    free = (whole(GH).model_copy(update={"nodes": 5}),)
+    rec = record("gh", GH, free=free, whole_node=True, nodes_usable=5, cpus_free=360, nodes_total=600)
+    assert one(merged(VISTA, rec)[0], "gh").gpus_free == 5
+    part = FreeNode(cpus=30, memory_bytes=GIB, gpus=0, whole=False, nodes=3)
+    rec = record("gh", GH, free=(*free, part), whole_node=None, nodes_usable=8, cpus_free=450)
+    found = one(merged(VISTA, rec)[0], "gh")
+    assert (found.nodes_usable, found.cpus_free, found.gpus_free) == (5, 360, 5)
+
+
 def test_gpus_that_the_profile_has_and_the_probe_lacks_are_unknown_with_a_drift():
     found, drifts = merged(machine("frontera"), record("rtx", NodeShape(cpus=32, gpus=0, nodes=90)))
     rec = one(found, "rtx")
