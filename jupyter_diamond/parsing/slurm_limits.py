@@ -60,7 +60,7 @@ def limits(
     found = SiteLimits(
         read_at=read_at,
         associations=associations,
-        default_account=default or None,
+        default_account=default if default in {each.account for each in associations} else None,
         qos=tuple(qos for qos in _each(sections["qos"], _qos, unreadable) if qos.name in named),
     )
     return found, unreadable

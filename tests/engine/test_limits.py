@@ -16,8 +16,8 @@ esac""",
     "sacctmgr": """echo "$*" >> ASKED
 case "$*" in
   *qos*) cat sacctmgr_qos.out ;;
+  *withassoc*) echo cis220051 ;;
   *assoc*) sed 1q sacctmgr_assoc_all.out; grep '^[^|]*|[^|]*|root|' sacctmgr_assoc_all.out ;;
-  *user*) echo cis220051 ;;
 esac""",
     "squeue": ":", "sinfo": ":", "sacct": ":",
 }  # fmt: skip

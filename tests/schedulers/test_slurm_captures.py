@@ -23,10 +23,10 @@ COMMANDS = {
   *partition*) cat scontrol_part.out ;; *node*) cat scontrol_node.out ;;
 esac""",
     "sacctmgr": """case "$*" in
+  *withassoc*) echo root ;;
   *qos*) cat sacctmgr_qos.out ;;
   *"user=") sed 1q sacctmgr_assoc_all.out; grep '^[^|]*|[^|]*||' sacctmgr_assoc_all.out ;;
   *assoc*) sed 1q sacctmgr_assoc_all.out; grep '^[^|]*|[^|]*|root|' sacctmgr_assoc_all.out ;;
-  *user*) echo root ;;
 esac""",
     "squeue": ":", "sinfo": "echo slurm 0", "sacct": ":",
 }  # fmt: skip
