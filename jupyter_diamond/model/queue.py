@@ -56,7 +56,7 @@ class SiteQueue:
 
     ``pending`` is in the order in which the scheduler will serve it, ``running`` in no order. ``hides_others``: users
     see their own jobs alone, so nothing can be replayed. ``cut``: there were more waiting jobs than were read; the
-    first ones are here.
+    first ones are here. ``own_priority`` is what a new job of this user would have now; None: it goes to the end.
     """
 
     site: str
@@ -66,6 +66,7 @@ class SiteQueue:
     running: tuple[QueuedJob, ...]
     hides_others: bool = False
     cut: bool = False
+    own_priority: float | None = None
 
 
 class PastJob(NamedTuple):

@@ -1,0 +1,166 @@
+"""From a site's queue to the pool of nodes that decides about one partition, counted in one kind of unit.
+
+On nodes with GPUs the unit is a GPU, and a job that asks for cores alone counts the whole GPUs whose cores it keeps
+from others, often none; elsewhere it is a core, and memory beyond the node's share per core counts as the cores that it
+keeps. Where a partition gives whole nodes, every job has all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.queue import QueuedJob, QueueNode, SiteQueue
+
+from .replay import Board, Holding, Waiting
+from .runtimes import Group, Runtimes
+
+_NO_LIMIT_S = 7 * 86400.0
+"""What a job without a limit is taken to have."""
+_RIVAL = 0.5
+"""Jobs of another partition compete for these nodes where at least this part of its nodes are among them."""
+
+
+class Unit(NamedTuple):
+    """What is counted on one node: how many units it has, and what one keeps of cores and memory."""
+
+    whole: int
+    cpus: float
+    memory_bytes: float | None
+    gpus: bool
+
+    def of(self, *, cpus: int, gpus: int, memory_bytes: int | None) -> int:
+        """Units of a node that a request takes; none for a little work beside GPUs."""
+        share = cpus / self.cpus
+        if memory_bytes is not None and self.memory_bytes:
+            share = max(share, memory_bytes / self.memory_bytes)
+        units = max(gpus, math.floor(share + 1e-9)) if self.gpus else max(1, math.ceil(share - 1e-9))
+        return min(self.whole, units)
+
+
+class Pool(NamedTuple):
+    """A board with what is needed to place a request on it. ``ids`` names the nodes."""
+
+    board: Board
+    unit: Unit
+    ids: tuple[str, ...]
+    ranks: tuple[float | None, ...]
+    """The priority of each waiting job; None where it is not shown."""
+
+    def ask(self, size: Size, *, whole_node: bool = False) -> Waiting:
+        """Our job in this pool's units."""
+        units = self.unit.of(cpus=size.cpus, gpus=size.gpus, memory_bytes=size.memory_bytes)
+        return Waiting(size.nodes, self.unit.whole if whole_node else max(1, units), 0.0, float(size.walltime_s))
+
+    def rank(self, own: float | None) -> int | None:
+        """Before which waiting job ours enters the queue; None: at the end."""
+        if own is None or any(each is None for each in self.ranks):
+            return None
+        return next((at for at, each in enumerate(self.ranks) if each is not None and each < own), None)
+
+
+def pool_of(queue: SiteQueue, partition: str, runtimes: Runtimes, *, now: float, whole_node: bool) -> Pool | None:
+    """The nodes of a partition and the jobs that compete for them; None where it has no node that takes jobs."""
+    nodes = [node for node in queue.nodes if partition in node.partitions]
+    if not nodes:
+        return None
+    unit = unit_of(nodes)
+    index = {node.name: at for at, node in enumerate(nodes)}
+    rivals = _rivals(queue, partition, index)
+    count = _Count(unit, runtimes, unit.whole if whole_node else None)
+    waiting, ranks = _waiting(queue, rivals, count)
+    board = Board(
+        whole=tuple(_whole(node, unit) for node in nodes),
+        free=tuple(_free(node, unit, whole=whole_node) for node in nodes),
+        running=_holding(queue, index, count, now),
+        waiting=waiting,
+    )
+    return Pool(board, unit, tuple(index), ranks)
+
+
+class _Count(NamedTuple):
+    """How jobs are counted here. ``every`` is what each job takes of a node, where only whole nodes are given."""
+
+    unit: Unit
+    runtimes: Runtimes
+    every: int | None
+
+    def units(self, job: QueuedJob) -> int:
+        return self.every or self.unit.of(cpus=job.cpus, gpus=job.gpus, memory_bytes=job.memory_bytes)
+
+    def group(self, job: QueuedJob, units: int) -> Group:
+        return (job.user, _limit(job), job.nodes * units)
+
+
+def unit_of(nodes: list[QueueNode]) -> Unit:
+    """The unit of a pool, after its largest node."""
+    largest = max(nodes, key=lambda node: (node.gpus or 0, node.cpus))
+    whole = largest.gpus or largest.cpus
+    memory = None if largest.memory_bytes is None else largest.memory_bytes / whole
+    return Unit(whole, largest.cpus / whole, memory, gpus=bool(largest.gpus))
+
+
+def _whole(node: QueueNode, unit: Unit) -> int:
+    return max(1, (node.gpus or 0) if unit.gpus else min(unit.whole, math.floor(node.cpus / unit.cpus + 1e-9)))
+
+
+def _free(node: QueueNode, unit: Unit, *, whole: bool) -> int:
+    if whole:
+        return _whole(node, unit) if node.cpus_free == node.cpus else 0
+    share = node.cpus_free / unit.cpus
+    if unit.memory_bytes and node.memory_free_bytes is not None:
+        share = min(share, node.memory_free_bytes / unit.memory_bytes)
+    if unit.gpus:
+        return min(node.gpus_free or 0, math.ceil(share - 1e-9))
+    return max(0, math.floor(share + 1e-9))
+
+
+def _rivals(queue: SiteQueue, partition: str, index: Mapping[str, int]) -> frozenset[str]:
+    """The partitions whose waiting jobs may take these nodes."""
+    inside: dict[str, int] = {}
+    total: dict[str, int] = {}
+    for node in queue.nodes:
+        for name in node.partitions:
+            total[name] = total.get(name, 0) + 1
+            inside[name] = inside.get(name, 0) + (node.name in index)
+    return frozenset(name for name in total if inside[name] >= _RIVAL * total[name]) | {partition}
+
+
+def _limit(job: QueuedJob) -> float:
+    return job.limit_s if job.limit_s is not None and job.limit_s > 0 else _NO_LIMIT_S
+
+
+def _holding(queue: SiteQueue, index: Mapping[str, int], count: _Count, now: float) -> tuple[Holding, ...]:
+    held = [
+        (job, tuple(index[name] for name in job.nodes_held if name in index))
+        for job in queue.running
+        if job.started_at is not None
+    ]
+    held = [(job, nodes) for job, nodes in held if nodes]
+    units = [count.units(job) for job, _ in held]
+    elapsed = [max(now - (job.started_at or now), 0.0) for job, _ in held]
+    groups = [count.group(job, each) for (job, _), each in zip(held, units, strict=True)]
+    totals = count.runtimes.totals(groups, elapsed)
+    return tuple(
+        Holding(max(total - gone, 1.0), max(_limit(job) - gone, 1.0), each, nodes, job.id)
+        for (job, nodes), each, gone, total in zip(held, units, elapsed, totals.tolist(), strict=True)
+        if each
+    )
+
+
+def _waiting(
+    queue: SiteQueue, rivals: frozenset[str], count: _Count
+) -> tuple[tuple[Waiting, ...], tuple[float | None, ...]]:
+    found: list[Waiting] = []
+    ranks: list[float | None] = []
+    for job in queue.pending:
+        if job.held or rivals.isdisjoint(job.partitions):
+            continue
+        units = count.units(job)
+        if not units:
+            continue
+        found.append(Waiting(job.nodes, units, count.runtimes.whole(count.group(job, units)), _limit(job), job.id))
+        ranks.append(job.priority)
+    return tuple(found), tuple(ranks)

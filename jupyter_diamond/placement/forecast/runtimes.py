@@ -1,0 +1,96 @@
+"""How long jobs really run, of what they asked for: learnt from jobs that have ended.
+
+The share of the limit that a job uses is a histogram over 28 logarithmic bins. A group (user, limit, size) starts from
+its user's histogram, the user from the site's, so that few jobs say little and many say all:
+
+    p = (H_group + 4 (H_user + 8 H_site) / (n_user + 8)) / (n_group + 4)        (H_site normalised)
+
+Older jobs of a group count less (0.97 for each newer one). A running job has used its elapsed time already: the bins
+below are dropped. Source of the form and its constants: replays of public job logs; see tests/benchmarks/placement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupyter_diamond.model.queue import PastJob
+
+_BINS = 28
+_EDGES = np.concatenate([[2.0**-11], np.geomspace(2.0**-10, 1.0, _BINS)])
+_LOW, _HIGH = np.log(_EDGES[:-1]), np.log(_EDGES[1:])
+_GROUP_DECAY, _USER_DECAY, _SITE_DECAY = 0.97, 0.995, 0.9995
+_GROUP_PRIOR, _USER_PRIOR = 4.0, 8.0
+
+Floats = NDArray[np.float64]
+Group = tuple[str, float, int]
+"""(user, limit in seconds, units in all): jobs of a group are likely to be runs of the same thing."""
+
+
+class Runtimes:
+    """What one site's jobs have used of their limits so far."""
+
+    def __init__(self, past: Iterable[PastJob] = ()) -> None:
+        self._site = np.full(_BINS, 0.5)
+        self._users: dict[str, Floats] = {}
+        self._groups: dict[Group, Floats] = {}
+        self._fresh: dict[Group, float] = {}
+        self.learnt = 0
+        for job in past:
+            self.learn(job)
+
+    def learn(self, job: PastJob) -> None:
+        """Take in one job that has ended. Jobs come in the order in which they ended."""
+        share = min(max(job.used_s / job.limit_s, 0.0), 1.0) if job.limit_s > 0 else 1.0
+        at = int(np.clip(np.searchsorted(_EDGES, share, side="right") - 1, 0, _BINS - 1))
+        group = self._groups.setdefault((job.user, job.limit_s, job.units), np.zeros(_BINS))
+        user = self._users.setdefault(job.user, np.zeros(_BINS))
+        for histogram, decay in ((group, _GROUP_DECAY), (user, _USER_DECAY), (self._site, _SITE_DECAY)):
+            np.multiply(histogram, decay, out=histogram)
+            histogram[at] += 1.0
+        self._fresh.clear()
+        self.learnt += 1
+
+    def whole(self, group: Group) -> float:
+        """The expected run time of a job that has not begun, in seconds."""
+        share = self._fresh.get(group)
+        if share is None:
+            share = self._fresh[group] = float(_means(self._shares(group)[None, :], np.zeros(1))[0])
+        return share * group[1]
+
+    def totals(self, groups: Sequence[Group], elapsed_s: Sequence[float]) -> Floats:
+        """The expected run times in all of jobs that have run for so long, in seconds; never less than that."""
+        if not groups:
+            return np.zeros(0)
+        limits = np.array([group[1] for group in groups])
+        done = np.clip(np.asarray(elapsed_s, dtype=float) / np.maximum(limits, 1e-9), 0.0, 1.0)
+        totals: Floats = _means(np.stack([self._shares(group) for group in groups]), done) * limits
+        return totals
+
+    def _shares(self, group: Group) -> Floats:
+        """How likely each bin is."""
+        user = self._users.get(group[0])
+        site: Floats = self._site / self._site.sum()
+        if user is None:
+            return site
+        of_user: Floats = (user + _USER_PRIOR * site) / (user.sum() + _USER_PRIOR)
+        own = self._groups.get(group)
+        if own is None:
+            return of_user
+        shares: Floats = (own + _GROUP_PRIOR * of_user) / (own.sum() + _GROUP_PRIOR)
+        return shares
+
+
+def _means(shares: Floats, done: Floats) -> Floats:
+    """The mean share of the limit, given the share that is over already."""
+    begun = np.log(np.maximum(done, 1e-9))[:, None]
+    left = np.clip((_HIGH[None, :] - begun) / (_HIGH - _LOW)[None, :], 0.0, 1.0)
+    weights = shares * left + 1e-12 * (left > 0)
+    total = weights.sum(axis=1, keepdims=True)
+    weights = np.where(total > 0, weights / np.maximum(total, 1e-30), 0.0)
+    weights[total[:, 0] <= 0, -1] = 1.0
+    middles = np.maximum(np.exp((np.maximum(_LOW[None, :], begun) + _HIGH[None, :]) / 2.0), done[:, None])
+    means: Floats = np.clip((weights * middles).sum(axis=1), done, 1.0)
+    return means

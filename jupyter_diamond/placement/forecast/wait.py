@@ -1,0 +1,106 @@
+"""The wait of one size at one place: which method, what it says, and why.
+
+1. Enough is free on nodes now, and nobody waits before us: it starts at the next pass.
+2. The queue is visible: it is replayed.
+3. It is hidden, or too long to be read: half of what the scheduler's own estimate says (``sbatch --test-only`` adds
+   all higher-priority work, at its full limits, to the earliest fit), where it was asked.
+4. Else a constant for each job that waits, which is all that the published *best feasible* rule has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.forecast import Forecast
+from jupyter_diamond.model.queue import SiteQueue
+
+from .boards import Pool, pool_of
+from .calibration import Bands
+from .replay import HORIZON_S, Start, replay
+from .runtimes import Runtimes
+
+TEST_ONLY_SHARE = 0.5
+"""Of the scheduler's own estimate; anything from a third to one does nearly as well on replayed logs."""
+S_PER_QUEUED_JOB = 3600.0
+"""Tuned in favour of *best feasible* on replayed logs."""
+
+Place = tuple[str, str]
+"""(site, partition)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a forecast of one place may use, beside the queue. ``fits_now`` and ``pending`` come from its record."""
+
+    fits_now: bool | None
+    pending: int | None
+    whole_node: bool = False
+    test_only_s: float | None = None
+
+
+@dataclass(slots=True)
+class Forecaster:
+    """Forecasts for one instant. ``now`` is seconds since the epoch; nothing here reads a clock."""
+
+    now: float
+    queues: Mapping[str, SiteQueue] = field(default_factory=dict)
+    runtimes: Mapping[str, Runtimes] = field(default_factory=dict)
+    bands: Bands = field(default_factory=Bands)
+    trusts_replay: Mapping[str, bool] = field(default_factory=dict)
+    """Sites at which recorded errors of the replay are worse than those of the simpler rule say False."""
+    _pools: dict[tuple[str, str, bool], Pool | None] = field(default_factory=dict)
+
+    def forecast(self, site: str, partition: str, size: Size, look: Look) -> Forecast:
+        """When a job of this size would start there."""
+        queue = self.queues.get(site)
+        visible = queue is not None and not queue.hides_others and not queue.cut and self.trusts_replay.get(site, True)
+        if queue is not None and visible:
+            pool = self._pool(queue, partition, whole_node=look.whole_node)
+            if pool is not None:
+                ask = pool.ask(size, whole_node=look.whole_node)
+                start = replay(pool.board, ask, rank=pool.rank(queue.own_priority))
+                return self._banded(site, self._from_replay(start))
+        return self._banded(site, _without_queue(look))
+
+    def _pool(self, queue: SiteQueue, partition: str, *, whole_node: bool) -> Pool | None:
+        key = (queue.site, partition, whole_node)
+        if key not in self._pools:
+            runtimes = self.runtimes.get(queue.site) or Runtimes()
+            self._pools[key] = pool_of(queue, partition, runtimes, now=self.now, whole_node=whole_node)
+        return self._pools[key]
+
+    def _from_replay(self, start: Start) -> Forecast:
+        if start.wait_s < 1.0:
+            return Forecast(wait_s=0.0, method="fits_now", because="enough is free")
+        if start.beyond:
+            return Forecast(
+                wait_s=HORIZON_S, method="replay", beyond=True, because="what is visible keeps it busy for 2 days"
+            )
+        when = datetime.fromtimestamp(self.now + start.wait_s, timezone.utc).strftime("%H:%M")
+        waits = f"behind {start.behind} waiting {'job' if start.behind == 1 else 'jobs'}" if start.behind else ""
+        frees = f"job {start.freed_by} is predicted to free its nodes about {when} UTC" if start.freed_by else ""
+        because = "; ".join(filter(None, (waits, frees))) or f"predicted for {when} UTC"
+        return Forecast(wait_s=start.wait_s, method="replay", because=because)
+
+    def _banded(self, site: str, forecast: Forecast) -> Forecast:
+        low, high = self.bands.around(site, forecast)
+        return forecast.model_copy(update={"low_s": low, "high_s": high})
+
+
+def _without_queue(look: Look) -> Forecast:
+    if look.fits_now:
+        return Forecast(wait_s=0.0, method="fits_now", because="enough is free")
+    if look.test_only_s is not None:
+        return Forecast(
+            wait_s=TEST_ONLY_SHARE * look.test_only_s, method="test_only",
+            because="half of the scheduler's own estimate; its queue is not shown",
+        )  # fmt: skip
+    if look.pending is not None and look.fits_now is not None:
+        return Forecast(
+            wait_s=S_PER_QUEUED_JOB * (1 + look.pending), method="depth",
+            because=f"{look.pending} {'job waits' if look.pending == 1 else 'jobs wait'} there; nothing else is known",
+        )  # fmt: skip
+    return Forecast(wait_s=None, method="unknown", because="what is free there is not known")
