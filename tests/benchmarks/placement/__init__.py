@@ -1,0 +1,1 @@
+"""Policies of placement, judged on replayed and generated job logs of federated sites."""
