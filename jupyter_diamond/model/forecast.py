@@ -36,6 +36,8 @@ class Estimate(Value):
 
     forecast: Forecast
     run_s: float | None = None
+    run_assumed: bool = False
+    """Nobody said how long it runs: the ranges that are asked suggest that more of them is faster."""
     prepare_s: float | None = None
     transfer_s: float | None = None
     total_s: float | None = None

@@ -9,12 +9,15 @@ from typing import Literal, NamedTuple
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.site import Site
-from jupyter_diamond.model.snapshot import Record, Snapshot
+from jupyter_diamond.model.snapshot import Snapshot
 
 from . import sentences
 from .caps import for_envelope
+from .estimates import weigh
+from .forecast.wait import Forecaster
+from .objectives import Standing, drawn, standing
 from .rules import Clock, Place, judge
-from .sizing import size_for
+from .world import World
 
 Mode = Literal["rules", "pinned"]
 
@@ -22,8 +25,7 @@ Mode = Literal["rules", "pinned"]
 class _Judged(NamedTuple):
     candidate: Candidate
     place: Place
-    order: tuple[int, ...]
-    """Smaller is better; equal is a tie."""
+    standing: Standing
 
 
 def decide(
@@ -35,22 +37,22 @@ def decide(
     fresh_s: float = 120.0,
     stale_s: float = 600.0,
     mode: Mode | None = None,
+    world: World | None = None,
 ) -> Decision:
-    """Judge every partition of every site and choose one; ``chosen`` is None when no candidate is feasible.
+    """Judge every partition of every site, size it, and choose one; ``chosen`` is None when none is feasible.
 
     ``mode`` is ``pinned`` when the user named a site: only then may a candidate with an unknown verdict be chosen.
+    The same inputs always give the same decision, whatever the order of records.
     """
     mode = mode or ("pinned" if envelope.site is not None else "rules")
     clock = Clock(now, fresh_s, stale_s)
-    judged = [_judged(envelope, place, clock) for place in _places(envelope, snapshot, sites)]
-    ranked = sorted(
-        _without_lesser_partitions(envelope, judged, mode),
-        key=lambda at: (*judged[at].order, judged[at].candidate.site, judged[at].candidate.partition),
-    )
+    world = world or World(forecaster=Forecaster(now=now.timestamp()))
+    judged = [_judged(envelope, place, clock, world) for place in _places(envelope, snapshot, sites)]
+    ranked = _ranked(envelope, judged, mode)
     ranks = {at: rank for rank, at in enumerate(ranked, start=1)}
     candidates = tuple(each.candidate.model_copy(update={"rank": ranks.get(at)}) for at, each in enumerate(judged))
     chosen = ranked[0] if ranked else None
-    ties = tuple(at for at in ranked[1:] if chosen is not None and judged[at].order == judged[chosen].order)
+    ties, tie_break = _ties(envelope, judged, ranked)
     return Decision(
         made_at=now,
         snapshot_id=snapshot.id,
@@ -62,8 +64,40 @@ def decide(
             envelope, candidates, [judged[at].place for at in range(len(judged))], ranked, ties
         ),
         ties=ties,
+        tie_break=tie_break,
+        seed=envelope.seed if envelope.objective == "random" else None,
+        objective=envelope.objective,
+        alternatives=tuple(ranked[1:4]),
         warnings=sentences.warnings(envelope, candidates[chosen]) if chosen is not None else (),
     )
+
+
+def _ranked(envelope: Envelope, judged: list[_Judged], mode: Mode) -> list[int]:
+    """Those that may be chosen, best first."""
+    open_ = _without_lesser_partitions(envelope, judged, mode)
+
+    def name(at: int) -> tuple[str, str]:
+        return judged[at].candidate.site, judged[at].candidate.partition
+
+    if envelope.objective == "random":
+        lots = drawn([name(at) for at in open_], envelope.seed or 0)
+        by_lot = [open_[at] for at in lots]
+        return sorted(by_lot, key=lambda at: judged[at].standing.unmet)
+    return sorted(open_, key=lambda at: (*judged[at].standing, name(at)))
+
+
+def _ties(envelope: Envelope, judged: list[_Judged], ranked: list[int]) -> tuple[tuple[int, ...], str]:
+    """Those that are as good as the first by the objective, and what decided between them."""
+    if not ranked or envelope.objective == "random":
+        return (), ""
+    first = judged[ranked[0]].standing
+    equal = [at for at in ranked[1:] if judged[at].standing[:2] == first[:2]]
+    wholly = tuple(at for at in equal if judged[at].standing == first)
+    if not equal:
+        return (), ""
+    if wholly:
+        return wholly, "by name"
+    return (), "by what would lie idle, then by your preference"
 
 
 def _places(envelope: Envelope, snapshot: Snapshot, sites: tuple[Site, ...]) -> Iterator[Place]:
@@ -81,25 +115,28 @@ def _places(envelope: Envelope, snapshot: Snapshot, sites: tuple[Site, ...]) -> 
             yield Place(site, name, reading, None)
 
 
-def _judged(envelope: Envelope, place: Place, clock: Clock) -> _Judged:
+def _judged(envelope: Envelope, place: Place, clock: Clock, world: World) -> _Judged:
     verdicts = judge(envelope, place, clock)
-    failed = any(verdict.answer == "fail" for verdict in verdicts)
-    sized = None if failed else size_for(envelope, place.record)
+    failed = any(verdict.answer == "fail" and not verdict.soft for verdict in verdicts)
+    weighed = () if failed else weigh(envelope, place, world)
+    best = weighed[0] if weighed else None
     reading, record = place.reading, place.record
     read_at = reading.read_at if reading is not None else None
     candidate = Candidate(
         site=place.site.name,
         partition=place.partition,
         account=envelope.account or place.site.account,
-        size=sized.size if sized is not None else None,
+        size=best.size if best is not None else None,
         verdicts=verdicts,
-        feasible=all(verdict.answer == "pass" for verdict in verdicts),
-        starts_now=sized.starts_now if sized is not None else None,
+        feasible=all(verdict.answer == "pass" or verdict.soft for verdict in verdicts),
+        starts_now=best.starts_now if best is not None else None,
+        estimate=best.estimate if best is not None else None,
+        sizes=tuple((each.size, each.estimate) for each in weighed[1:]),
         queue_ahead=record.pending if record is not None else None,
         record_age_s=max((clock.now - read_at).total_seconds(), 0.0) if read_at is not None else None,
         simulated=place.site.simulated or (reading is not None and reading.simulated),
     )
-    return _Judged(candidate, place, _order(envelope, candidate, place))
+    return _Judged(candidate, place, standing(envelope, candidate, place))
 
 
 def _without_lesser_partitions(envelope: Envelope, judged: list[_Judged], mode: Mode) -> list[int]:
@@ -118,40 +155,6 @@ def _without_lesser_partitions(envelope: Envelope, judged: list[_Judged], mode: 
 
 
 def _may_be_chosen(candidate: Candidate, mode: Mode) -> bool:
-    if any(verdict.answer == "fail" for verdict in candidate.verdicts):
+    if any(verdict.answer == "fail" and not verdict.soft for verdict in candidate.verdicts):
         return False
     return candidate.feasible or mode == "pinned"
-
-
-def _order(envelope: Envelope, candidate: Candidate, place: Place) -> tuple[int, ...]:
-    """Fewest verdicts unknown, starts now, fewer ahead, least waste, the user's preference, closest to the most useful.
-
-    Jobs that wait are not ahead of one that starts now, so they count only where it does not.
-    """
-    size = candidate.size
-    if size is None:
-        return ()
-    ahead = 0 if candidate.starts_now else candidate.queue_ahead
-    short = (envelope.nodes.max * envelope.gpus.max - size.nodes * size.gpus) * 1000
-    short += envelope.nodes.max * envelope.cpus.max - size.nodes * size.cpus
-    return (
-        sum(verdict.answer == "unknown" for verdict in candidate.verdicts),
-        0 if candidate.starts_now else 1,
-        1 if ahead is None else 0,
-        ahead or 0,
-        *wasted(candidate, place.record),
-        -place.site.prefer,
-        short,
-    )
-
-
-def wasted(candidate: Candidate, record: Record | None) -> tuple[int, int]:
-    """GPUs, then cores, that nobody could use while the task runs: CPU work must not burn GPU nodes."""
-    size = candidate.size
-    if record is None or size is None:
-        return (0, 0)
-    gpus = max((shape.gpus or 0 for shape in record.shapes), default=0)
-    cpus = max((shape.cpus or 0 for shape in record.shapes), default=0)
-    idle_gpus = max(gpus - size.gpus, 0) if record.whole_node or not size.gpus else 0
-    idle_cpus = max(cpus - size.cpus, 0) if record.whole_node else 0
-    return (idle_gpus * size.nodes, idle_cpus * size.nodes)

@@ -59,6 +59,41 @@ def size_for(envelope: Envelope, record: Record | None) -> Sized:
     return Sized(_best(envelope, whole, most, record), starts_now=False if known else None)
 
 
+MOST_SIZES = 12
+"""More sizes than this at one place tell nothing new."""
+
+
+def sizes_for(envelope: Envelope, record: Record | None) -> tuple[Sized, ...]:
+    """The sizes that are worth weighing here, largest first: the one that fits best now, and steps over the range."""
+    first = size_for(envelope, record)
+    found = {first.size: first}
+    steps = [(nodes, per_node) for nodes in _steps(envelope.nodes) for per_node in _steps(_varied(envelope))]
+    if record is not None and len(steps) > 1:
+        name = "gpus" if envelope.gpus.max else "cpus"
+        for nodes, per_node in steps:
+            exact = {"nodes": Span.exactly(nodes), name: Span.exactly(per_node)}
+            narrowed = envelope.model_copy(update=exact)
+            if any(fits(narrowed, shape) is not False for shape in record.shapes):
+                sized = size_for(narrowed, record)
+                if sized.size.nodes == nodes:
+                    found.setdefault(sized.size, sized)
+    ordered = sorted(
+        found.values(), key=lambda each: (-each.size.nodes * (each.size.gpus or each.size.cpus), each != first)
+    )
+    return tuple(ordered[:MOST_SIZES]) if first in ordered[:MOST_SIZES] else (first, *ordered[: MOST_SIZES - 1])
+
+
+def _varied(envelope: Envelope) -> Span:
+    """What of a node more or less of is asked: GPUs where there are any, else cores."""
+    return envelope.gpus if envelope.gpus.max else envelope.cpus
+
+
+def _steps(span: Span) -> tuple[int, ...]:
+    """Both ends and the powers of two between them."""
+    powers = (1 << k for k in range(span.max.bit_length()))
+    return tuple(sorted({span.min, span.max, *(each for each in powers if span.min < each < span.max)}, reverse=True))
+
+
 def _least_nodes(envelope: Envelope, record: Record) -> int:
     """The least viable, or what the partition wants at least when that is within the range."""
     wanted = record.policy.min_nodes if record.policy is not None else None

@@ -1,0 +1,72 @@
+"""What a candidate would take: the wait, the run, getting ready, moving data; and the best size at a place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jupyter_diamond.model.envelope import Envelope, Size
+from jupyter_diamond.model.forecast import Estimate, Forecast
+
+from .forecast.wait import S_PER_QUEUED_JOB, Look
+from .place import Place
+from .runs import run_of, units
+from .sizing import Sized, size_for, sizes_for
+from .world import World
+
+_BASELINES = frozenset({"shortest_queue", "best_feasible", "random"})
+"""Objectives that weigh no sizes: the most useful that fits now is taken, as their authors do."""
+
+
+class Weighed(NamedTuple):
+    """A size with its estimate."""
+
+    size: Size
+    starts_now: bool | None
+    estimate: Estimate
+
+
+def weigh(envelope: Envelope, place: Place, world: World) -> tuple[Weighed, ...]:
+    """The sizes that could be asked for here, best first; one where nothing is known of the place."""
+    single = place.record is None or envelope.objective in _BASELINES
+    sizes = (size_for(envelope, place.record),) if single else sizes_for(envelope, place.record)
+    found = [_weighed(envelope, place, sized, world) for sized in sizes]
+    return tuple(sorted(found, key=lambda each: _by_objective(envelope, each)))
+
+
+def _by_objective(envelope: Envelope, each: Weighed) -> tuple[float, ...]:
+    estimate = each.estimate
+    wait, total, large = estimate.forecast.wait_s, estimate.total_s, -units(each.size)
+    last = float("inf")
+    if envelope.objective == "earliest_start":
+        return (last if wait is None else wait, large)
+    if envelope.objective in {"lowest_cost", "least_waste"}:
+        return (last if estimate.charge is None else estimate.charge, -large, last if total is None else total)
+    return (last if total is None else total, large)
+
+
+def _weighed(envelope: Envelope, place: Place, sized: Sized, world: World) -> Weighed:
+    site, record = place.site.name, place.record
+    forecast = _forecast(envelope, place, sized, world)
+    run = run_of(envelope, sized.size, speed=world.speeds.get(site, 1.0))
+    terms = (run.seconds, world.prepare_s.get(site), world.transfer_s.get(site))
+    known = [each for each in terms if each is not None]
+    total = None if forecast.wait_s is None else forecast.wait_s + sum(known)
+    estimate = Estimate(
+        forecast=forecast, run_s=terms[0], run_assumed=run.assumed, prepare_s=terms[1], transfer_s=terms[2],
+        total_s=total,
+    )  # fmt: skip
+    told = forecast.method in {"fits_now", "replay"} and record is not None
+    return Weighed(sized.size, forecast.method == "fits_now" if told else sized.starts_now, estimate)
+
+
+def _forecast(envelope: Envelope, place: Place, sized: Sized, world: World) -> Forecast:
+    record, site = place.record, place.site.name
+    pending = record.pending if record is not None else None
+    if envelope.objective == "best_feasible":
+        wait = 0.0 if sized.starts_now else None if pending is None else S_PER_QUEUED_JOB * (1 + pending)
+        return Forecast(wait_s=wait, method="fits_now" if sized.starts_now else "depth")
+    look = Look(
+        fits_now=sized.starts_now, pending=pending, whole_node=bool(record is not None and record.whole_node),
+        test_only_s=world.test_only_s.get((site, place.partition)),
+    )  # fmt: skip
+    return world.forecaster.forecast(site, place.partition, sized.size, look)

@@ -1,0 +1,62 @@
+"""When a task that waits should move, and when a second copy of it may wait beside it. Pure rules; others act on them.
+
+A move loses the age of the job in its queue, so it must be clearly better. A second copy is off unless the site allows
+it: never more than one, and the loser is cancelled at the first start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jupyter_diamond.model.decision import Candidate, Decision
+
+MOST_MOVES = 3
+FIRST_LOOK_S = 600.0
+"""A task that has waited less than this is left alone, whatever was forecast."""
+BETTER_BY_S, BETTER_BY = 300.0, 0.15
+COPY_FROM_S = 600.0
+"""A second copy is worth its queue place only where the first is likely to wait this long."""
+
+
+def look_again_after(forecast_wait_s: float) -> float:
+    """How long after submission a task that has not started is looked at again: when it has overrun its forecast."""
+    return max(FIRST_LOOK_S, 1.5 * forecast_wait_s + 300.0)
+
+
+def next_look_after(waited_s: float) -> float:
+    """How long until the look after that one."""
+    return max(FIRST_LOOK_S, 0.25 * waited_s)
+
+
+def remaining_here(replayed_s: float, waited_s: float) -> float:
+    """Of a queue that has been misjudged once: at least half of what was waited already."""
+    return max(replayed_s, 0.5 * waited_s)
+
+
+def better_place(here_s: float, others_s: Sequence[float | None], *, moves: int) -> int | None:
+    """Which of the other places to move to, by what each would take in all; None: stay."""
+    if moves >= MOST_MOVES:
+        return None
+    known = [(total, at) for at, total in enumerate(others_s) if total is not None]
+    if not known:
+        return None
+    best, at = min(known)
+    return at if here_s - best > max(BETTER_BY_S, BETTER_BY * here_s) else None
+
+
+def second_copy(decision: Decision) -> Candidate | None:
+    """Where a second copy may wait beside the chosen place; None where there shall be none."""
+    choice = decision.choice
+    if choice is None or choice.estimate is None or not choice.copy_allowed:
+        return None
+    wait = choice.estimate.forecast.wait_s
+    if wait is None or wait < COPY_FROM_S:
+        return None
+    return next(
+        (
+            decision.candidates[at]
+            for at in decision.alternatives
+            if decision.candidates[at].site != choice.site and decision.candidates[at].copy_allowed
+        ),
+        None,
+    )

@@ -1,0 +1,24 @@
+"""What a decision may use beyond envelope, snapshot and sites: forecasts, and what is known of runs and transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .forecast.wait import Forecaster
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """All of it is optional: what is not known is left out of the estimate, and said so.
+
+    By site: ``speeds`` is the run time there over the run time that the user names; ``prepare_s`` how long the
+    environment takes to be ready; ``transfer_s`` how long the data takes to get there; ``test_only_s`` the scheduler's
+    own estimate of the wait, by (site, partition).
+    """
+
+    forecaster: Forecaster
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    prepare_s: Mapping[str, float] = field(default_factory=dict)
+    transfer_s: Mapping[str, float] = field(default_factory=dict)
+    test_only_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
