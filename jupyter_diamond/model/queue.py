@@ -36,6 +36,11 @@ class QueuedJob(NamedTuple):
         """It has its nodes."""
         return self.started_at is not None
 
+    @property
+    def units(self) -> int:
+        """How large it is: GPUs in all where it has any, else cores."""
+        return self.nodes * (self.gpus or self.cpus)
+
 
 class QueueNode(NamedTuple):
     """One node that takes jobs: what it has and what is free on it now. ``gpus`` None: the scheduler does not know."""

@@ -54,6 +54,15 @@ class Pool(NamedTuple):
         units = self.unit.of(cpus=size.cpus, gpus=size.gpus, memory_bytes=size.memory_bytes)
         return Waiting(size.nodes, self.unit.whole if whole_node else max(1, units), 0.0, float(size.walltime_s))
 
+    def without(self, job_id: str) -> tuple[Pool, int, Waiting] | None:
+        """The pool without one waiting job, its place in the queue, and the job; None when it does not wait here."""
+        at = next((at for at, job in enumerate(self.board.waiting) if job.id == job_id), None)
+        if at is None:
+            return None
+        waiting = self.board.waiting
+        board = self.board._replace(waiting=waiting[:at] + waiting[at + 1 :])
+        return self._replace(board=board, ranks=self.ranks[:at] + self.ranks[at + 1 :]), at, waiting[at]
+
     def rank(self, own: float | None) -> int | None:
         """Before which waiting job ours enters the queue; None: at the end."""
         if own is None or any(each is None for each in self.ranks):
@@ -90,8 +99,8 @@ class _Count(NamedTuple):
     def units(self, job: QueuedJob) -> int:
         return self.every or self.unit.of(cpus=job.cpus, gpus=job.gpus, memory_bytes=job.memory_bytes)
 
-    def group(self, job: QueuedJob, units: int) -> Group:
-        return (job.user, _limit(job), job.nodes * units)
+    def group(self, job: QueuedJob) -> Group:
+        return (job.user, _limit(job), job.units)
 
 
 def unit_of(nodes: list[QueueNode]) -> Unit:
@@ -141,7 +150,7 @@ def _holding(queue: SiteQueue, index: Mapping[str, int], count: _Count, now: flo
     held = [(job, nodes) for job, nodes in held if nodes]
     units = [count.units(job) for job, _ in held]
     elapsed = [max(now - (job.started_at or now), 0.0) for job, _ in held]
-    groups = [count.group(job, each) for (job, _), each in zip(held, units, strict=True)]
+    groups = [count.group(job) for job, _ in held]
     totals = count.runtimes.totals(groups, elapsed)
     return tuple(
         Holding(max(total - gone, 1.0), max(_limit(job) - gone, 1.0), each, nodes, job.id)
@@ -161,6 +170,6 @@ def _waiting(
         units = count.units(job)
         if not units:
             continue
-        found.append(Waiting(job.nodes, units, count.runtimes.whole(count.group(job, units)), _limit(job), job.id))
+        found.append(Waiting(job.nodes, units, count.runtimes.whole(count.group(job)), _limit(job), job.id))
         ranks.append(job.priority)
     return tuple(found), tuple(ranks)

@@ -65,6 +65,16 @@ class Forecaster:
                 return self._banded(site, self._from_replay(start))
         return self._banded(site, _without_queue(look))
 
+    def remaining(self, site: str, partition: str, job_id: str, *, whole_node: bool = False) -> Forecast | None:
+        """When a job of ours that waits there would start; None where it is not seen waiting."""
+        queue = self.queues.get(site)
+        pool = None if queue is None else self._pool(queue, partition, whole_node=whole_node)
+        found = None if pool is None else pool.without(job_id)
+        if found is None:
+            return None
+        others, rank, ours = found
+        return self._banded(site, self._from_replay(replay(others.board, ours, rank=rank)))
+
     def _pool(self, queue: SiteQueue, partition: str, *, whole_node: bool) -> Pool | None:
         key = (queue.site, partition, whole_node)
         if key not in self._pools:
