@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from jupyter_diamond.model.decision import Candidate, Decision
-from jupyter_diamond.model.envelope import Envelope, Objective
+from jupyter_diamond.model.envelope import Envelope, Objective, Span
 from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.placement import replacement
@@ -17,7 +17,7 @@ from jupyter_diamond.placement.world import World
 
 from . import simulator as sim
 from .logs import DAY
-from .rounds import Option, Round
+from .rounds import Option, Round, SizingRound
 from .simulator import State
 from .sites import PARTITION, SimSite, clock, queue, reading
 
@@ -83,7 +83,7 @@ def instants(sites: Sequence[SimSite], rounds: Sequence[Round]) -> Iterator[Inst
         instant = Instant(each, mine, {})
         for name, site in mine.items():
             state = states[name]
-            sim.run_until(state, site.log, each.seen_at, False, _NO_RECORD)
+            sim.run_until(state, site.log, each.seen_at, 0, _NO_RECORD)
             site.learn_until(each.seen_at)
             option = each.options[name]
             instant.readings[name] = reading(site, state)
@@ -92,7 +92,7 @@ def instants(sites: Sequence[SimSite], rounds: Sequence[Round]) -> Iterator[Inst
             instant.test_only_s[name] = max(
                 0.0, sim.will_run(seen, site.log, option.nodes, option.units, FAIRSHARE) - each.seen_at
             )
-            sim.run_until(state, site.log, each.at, False, _NO_RECORD)
+            sim.run_until(state, site.log, each.at, 0, _NO_RECORD)
             instant.now[name] = sim.copy(state)
             option.wait_s = true_wait(site, state, option)
         if each.sizing is not None:
@@ -108,7 +108,7 @@ def true_wait(site: SimSite, state: State, option: Option) -> float:
     """How long the job would have waited there, with the real future."""
     then = submitted(site, state, option)
     begun = float(then.f[sim.NOW])
-    sim.run_until(then, site.log, begun + PATIENCE_S, True, _NO_RECORD)
+    sim.run_until(then, site.log, begun + PATIENCE_S, 1, _NO_RECORD)
     return min(float(then.f[sim.STARTED]) - begun, PATIENCE_S)
 
 
@@ -193,19 +193,19 @@ class _Mover:
         each = self._instant.round
         last = each.at + PATIENCE_S
         for _ in range(24):
-            self._advance(self._live, self._here, self._look_at, stop=True)
+            self._advance(self._live, self._here, self._look_at, stop_at_ours=1)
             if self._live.f[sim.STARTED] < sim.NEVER or self._moves >= replacement.MOST_MOVES:
                 break
             self._look()
-        self._advance(self._live, self._here, last, stop=True)
+        self._advance(self._live, self._here, last, stop_at_ours=1)
         started = min(float(self._live.f[sim.STARTED]), last)
         done = started - each.at + self._option.run_s + self._option.prepare_s
         act = max(0.0, done - each.best_s)
         return Outcome(act, act <= 1e-6, moves=self._moves, decision_ms=self._took)
 
-    def _advance(self, state: State, name: str, until: float, *, stop: bool = False) -> None:
+    def _advance(self, state: State, name: str, until: float, *, stop_at_ours: int = 0) -> None:
         if float(state.f[sim.NOW]) < until:
-            sim.run_until(state, self._instant.sites[name].log, until, stop, _NO_RECORD)
+            sim.run_until(state, self._instant.sites[name].log, until, stop_at_ours, _NO_RECORD)
 
     def _look(self) -> None:
         now = self._look_at
@@ -259,4 +259,18 @@ def _chosen(decision: Decision) -> Candidate:
 
 def _of(each: Round, name: str, took: float) -> Outcome:
     act = each.options[name].takes_s - each.best_s
+    return Outcome(act, act <= 1e-6, decision_ms=took)
+
+
+def sized(instant: Instant, sizing: SizingRound, objective: Objective) -> Outcome:
+    """Site and size together; with ``best_feasible`` the most useful size that fits now, else the least viable."""
+    envelope = sizing.envelope.model_copy(update={"objective": objective})
+    world = instant.world()
+    decision, took = instant.decide(envelope, world)
+    choice = _chosen(decision)
+    if objective == "best_feasible" and not choice.starts_now:
+        least = envelope.model_copy(update={"gpus": Span.exactly(envelope.gpus.min)})
+        choice = _chosen(instant.decide(least, world)[0])
+    assert choice.size is not None, "a chosen candidate has a size"
+    act = sizing.options[choice.site, choice.size.gpus].takes_s - sizing.best_s
     return Outcome(act, act <= 1e-6, decision_ms=took)

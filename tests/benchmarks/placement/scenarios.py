@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from .logs import DAY, generate, read
 from .sites import Kind, SimSite, build
@@ -53,7 +54,7 @@ def _of_log(path: Path, kind: Kind, draw: np.random.Generator) -> SimSite:
     return _site(path.name.split(".")[0], table, kind, per_node, draw)
 
 
-def _site(name: str, table, kind: Kind, per_node: int, draw: np.random.Generator) -> SimSite:  # noqa: ANN001 - a table
+def _site(name: str, table: pd.DataFrame, kind: Kind, per_node: int, draw: np.random.Generator) -> SimSite:
     interval, fairshare, size = _HABITS[int(draw.integers(len(_HABITS)))]
     return build(
         name, table, kind=kind, per_node=per_node, load=float(draw.uniform(0.55, 0.9)), days=DAYS, fairshare=fairshare,

@@ -183,7 +183,7 @@ def _sort(s: State, n: int) -> None:
 
 
 @njit(cache=True)
-def _choose(s: State, number: int, units: int, shadow: np.ndarray, use_shadow: bool, out: np.ndarray) -> bool:
+def _choose(s: State, number: int, units: int, shadow: np.ndarray, use_shadow: int, out: np.ndarray) -> bool:
     """The fullest nodes that have so many units free, into ``out``."""
     n = len(s.free)
     if number == 1:
@@ -281,7 +281,7 @@ def _pass(s: State, log: Log, record: np.ndarray) -> None:
     nodes, gone = np.empty(len(s.free), np.int64), np.zeros(n, np.bool_)
     at, any_ = 0, False
     while at < n and fitting(s, s.qi[at, UNITS]) >= s.qi[at, NODES]:
-        if not _choose(s, s.qi[at, NODES], s.qi[at, UNITS], nodes, False, nodes):
+        if not _choose(s, s.qi[at, NODES], s.qi[at, UNITS], nodes, 0, nodes):
             break
         _begin(s, at, nodes, record)
         gone[at] = any_ = True
@@ -316,7 +316,7 @@ def _backfill(s: State, log: Log, head: int, nodes: np.ndarray, gone: np.ndarray
         if number * units > s.i[FREE] or fitting(s, units) < number:
             continue
         in_time = reserved >= NEVER or s.f[NOW] + s.qf[at, LIMIT] <= reserved
-        if not _choose(s, number, units, shadow, not in_time, nodes):
+        if not _choose(s, number, units, shadow, 0 if in_time else 1, nodes):
             continue
         if not in_time:
             for k in range(number):
@@ -369,7 +369,7 @@ def _arrive(s: State, job: int, submit: float, run: float, limit: float, nodes: 
 
 
 @njit(cache=True)
-def run_until(s: State, log: Log, until: float, stop_at_ours: bool, record: np.ndarray) -> None:
+def run_until(s: State, log: Log, until: float, stop_at_ours: int, record: np.ndarray) -> None:
     """Let time pass, to ``until`` or to the start of our job. ``record`` (jobs x 2) takes starts and ends, or is empty."""
     while True:
         coming = NEVER
@@ -378,7 +378,7 @@ def run_until(s: State, log: Log, until: float, stop_at_ours: bool, record: np.n
         passing = NEVER
         if s.i[DIRTY] and s.i[WAITING] > 0:
             passing = max(s.f[LAST_PASS] + log.par[INTERVAL], s.f[NOW])
-        at = min(coming, min(s.f[MIN_END], passing))
+        at = min(coming, s.f[MIN_END], passing)
         if at > until:
             s.f[NOW] = max(s.f[NOW], until)
             return

@@ -70,7 +70,7 @@ class SimSite:
     def play(self) -> None:
         """Run the whole log once: when each job starts and ends without us."""
         record = np.full((len(self.log.sub), 2), np.inf)
-        sim.run_until(self.empty(), self.log, self.days * DAY, False, record)
+        sim.run_until(self.empty(), self.log, self.days * DAY, 0, record)
         self.starts, self.ends = record[:, 0], record[:, 1]
         order = np.argsort(self.ends, kind="stable")
         self._by_end = order[np.isfinite(self.ends[order])]
@@ -100,7 +100,7 @@ class SimSite:
         return (CORES if self.kind == "nodes" else units), 0
 
 
-def build(  # noqa: PLR0913 - a site is all of this
+def build(
     name: str, table: pd.DataFrame, *, kind: Kind, per_node: int, load: float, days: float, fairshare: float,
     size: float, interval: float, depth: int, speed: float, prepare_s: float,
 ) -> SimSite:  # fmt: skip
@@ -159,7 +159,7 @@ def queue(site: SimSite, state: State, *, own_units: int, fairshare: float = 0.5
     """What ``squeue`` would show of it, in the order of service."""
     multifactor = bool(site.log.par[sim.W_FAIRSHARE] or site.log.par[sim.W_SIZE])
     if multifactor:
-        sim.prioritise(state, site.log, False)
+        sim.prioritise(state, site.log, only_new=False)
     names = [f"n{node}" for node in range(len(site.caps))]
     nodes = tuple(
         QueueNode(name, (PARTITION,), *_held(site, whole, free))
