@@ -42,6 +42,9 @@ class Estimate(Value):
     transfer_s: float | None = None
     total_s: float | None = None
     charge: float | None = None
+    """For the run time where one is said, else for the time limit."""
+    charge_at_most: float | None = None
+    """For the time limit: what has to be on the account."""
     charge_unit: str = ""
 
 

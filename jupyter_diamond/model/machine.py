@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from .base import Value
 from .jobs import Dialect
-from .policy import PartitionPolicy, RequiredOption, ResourceKind, SelectBy, WalltimeStep
+from .policy import ChargeModel, PartitionPolicy, RequiredOption, ResourceKind, SelectBy, WalltimeStep
 
 _TIME = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _MEMORY = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -136,7 +136,7 @@ class MachinePartition(Fact):
             ),
             "min_walltime_s": self.min_walltime, "min_nodes": self.min_nodes, "gpu_counts": self.gpu_counts,
             "reached_through": self.reached_through, "by_request": self.by_request, "unavailable": self.unavailable,
-            "charge_factor": self.charge_factor, "min_charge_s": self.min_charge,
+            "charge_factor": self.charge_factor, "min_charge_s": self.min_charge, "preemptible": self.preemptible,
         }  # fmt: skip
 
 
@@ -297,8 +297,31 @@ class Machine(Value):
                 RequiredOption(option=each.option, example=each.example, why=each.why) for each in self.required_options
             ),
             forbidden_options=tuple(each.option for each in self.forbidden_options),
+            containers=tuple(each.runtime for each in self.containers),
         )
-        return policy if part is None else policy.model_copy(update=part.rules())
+        if part is None:
+            return policy
+        return policy.model_copy(update={**part.rules(), "charge": self.charge(partition)})
+
+    def charge(self, partition: str) -> ChargeModel | None:
+        """What an hour of a described partition costs; None where that is not documented, or not for sure."""
+        part = self.partitions[partition]
+        resource = self.resource(partition)
+        fitting = [
+            each for each in self.charges
+            if each.resource in ("node", resource) and (not each.nodes or set(each.nodes) >= set(part.nodes))
+        ]  # fmt: skip
+        if len(fitting) != 1 or (resource is None and fitting[0].resource != "node"):
+            return None
+        each = fitting[0]
+        if (each.cores_per_unit, each.memory_per_unit, each.gpus_per_unit) == (None,) * 3 and each.resource != "node":
+            return None
+        multiplied = any(other.charge_factor is not None for other in self.partitions.values()) or "factor" in each.rule
+        return ChargeModel(
+            resource=each.resource, unit=each.unit, cores_per_unit=each.cores_per_unit,
+            memory_per_unit=each.memory_per_unit, gpus_per_unit=each.gpus_per_unit,
+            factor=part.charge_factor if multiplied else 1.0, least_s=part.min_charge,
+        )  # fmt: skip
 
     def ask_for(self, partition: str | None, qos: str | None) -> tuple[str | None, str | None, Dialect]:
         """What a batch script says for a partition: its partition, its QOS, and the dialect of this machine."""

@@ -27,6 +27,23 @@ class RequiredOption(Value):
     why: str = ""
 
 
+class ChargeModel(Value):
+    """What an hour here costs, in the site's own ``unit``: the largest of the shares that are named.
+
+    ``resource`` ``node``: whole nodes are charged. One unit buys so many cores, GPUs and so much memory for an hour;
+    None: that is not charged by itself. ``factor`` multiplies, ``least_s`` is charged even where less was used.
+    """
+
+    resource: Literal["cpu", "gpu", "node"]
+    unit: str
+    cores_per_unit: int | None = None
+    memory_per_unit: int | None = None
+    gpus_per_unit: int | None = None
+    factor: float | None = None
+    """None where the site multiplies by a number that is not known here: then no charge is known."""
+    least_s: int | None = None
+
+
 class PartitionPolicy(Value):
     """The documented rules of one partition. None is unknown; an empty tuple is *no such rule known*."""
 
@@ -47,6 +64,11 @@ class PartitionPolicy(Value):
     unavailable: str = ""
     charge_factor: float | None = None
     min_charge_s: int | None = None
+    charge: ChargeModel | None = None
+    preemptible: str = ""
+    """How its jobs give way to others; empty: they do not, as far as is known."""
+    containers: tuple[str, ...] = ()
+    """The container runtimes of the machine; empty: none is known."""
     account_pattern: str | None = None
     """A shell pattern that the account's name follows, e.g. ``*-delta-gpu``."""
     required_options: tuple[RequiredOption, ...] = ()

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.forecast import Estimate, Forecast
 
+from .charge import charge_of
 from .forecast.wait import S_PER_QUEUED_JOB, Look
 from .place import Place
 from .runs import run_of, units
@@ -51,9 +52,12 @@ def _weighed(envelope: Envelope, place: Place, sized: Sized, world: World) -> We
     terms = (run.seconds, world.prepare_s.get(site), world.transfer_s.get(site))
     known = [each for each in terms if each is not None]
     total = None if forecast.wait_s is None else forecast.wait_s + sum(known)
+    limit = float(sized.size.walltime_s)
+    charged = limit if run.seconds is None or run.assumed else min(run.seconds, limit)
+    at_most, unit = charge_of(sized.size, limit, record)
     estimate = Estimate(
         forecast=forecast, run_s=terms[0], run_assumed=run.assumed, prepare_s=terms[1], transfer_s=terms[2],
-        total_s=total,
+        total_s=total, charge=charge_of(sized.size, charged, record)[0], charge_at_most=at_most, charge_unit=unit,
     )  # fmt: skip
     told = forecast.method in {"fits_now", "replay"} and record is not None
     return Weighed(sized.size, forecast.method == "fits_now" if told else sized.starts_now, estimate)

@@ -10,13 +10,13 @@ import numpy as np
 from jupyter_diamond.model.envelope import Envelope, Runtime, Span
 
 from .logs import DAY
-from .sites import CORES_PER_GPU, SimSite
+from .sites import CORES_PER_GPU, GPU_COUNTS, SimSite
 
 CLASSES = {"cpu-small": 0.2, "cpu-multi": 0.15, "gpu-1": 0.25, "gpu-4": 0.25, "gpu-16": 0.15}
 _MEDIAN_S = {"cpu-small": 1200, "cpu-multi": 5400, "gpu-1": 3600, "gpu-4": 7200, "gpu-16": 10800}
 _SPREAD = {"cpu-small": 1.0, "cpu-multi": 0.9, "gpu-1": 1.0, "gpu-4": 0.9, "gpu-16": 0.8}
 _WARM_UP_DAYS, _LAST_DAY = 5.0, 25.0
-SIZES = (1, 2, 4, 8)
+SIZES = GPU_COUNTS
 
 
 @dataclass

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from jupyter_diamond.model.policy import PartitionPolicy
 from jupyter_diamond.model.queue import PastJob, QueuedJob, QueueNode, SiteQueue
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import FreeNode, NodeShape, Record, SiteReading
@@ -21,6 +22,8 @@ from .simulator import Log, State
 Kind = Literal["nodes", "cores", "gpus"]
 """What a unit is: a whole node, a core of a shared node, a GPU."""
 CORES, CORES_PER_GPU, WEEK = 32, 8, 7 * DAY
+GPU_COUNTS = (1, 2, 4, 8)
+"""What a job may have of one node; the sizes of sizing rounds."""
 EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 PARTITION = "main"
 
@@ -147,7 +150,8 @@ def reading(site: SimSite, state: State) -> SiteReading:
         cpus_total=n * cpus, cpus_free=sum(node.cpus for node in free), gpus_total=n * gpus,
         gpus_free=sum(node.gpus for node in free), memory_free_bytes=None, free_nodes=tuple(free), pending=waiting,
         running=running, mine_pending=0, mine_running=0, walltime_cap_s=30 * 86400, max_nodes=n,
-        whole_node=site.kind == "nodes", hidden=False, policy=None,
+        whole_node=site.kind == "nodes", hidden=False,
+        policy=PartitionPolicy(machine=site.name, gpu_counts=GPU_COUNTS) if site.kind == "gpus" else None,
     )  # fmt: skip
     return SiteReading.model_construct(
         site=site.name, transport="ssh", scheduler="slurm", health="online", read_at=at, tried_at=at,
