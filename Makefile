@@ -5,12 +5,15 @@ PYTHON ?= python3
 PY := .venv/bin/python
 OUT ?= screenshots
 ARGS ?=
+SEED ?= 7
+ROUNDS ?= 600
+LOGS ?=
 LIVE := $(if $(SLURM),--slurm)
 # Files that pip copies at install: a change in them needs another install.
 COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \
           $(wildcard jupyter_diamond/labextension/package.json)
 
-.PHONY: help demo lab test lint bench screenshots clean debian
+.PHONY: help demo lab test lint bench bench-placement screenshots clean debian
 
 help:
 	@echo 'make demo [SLURM=1]   run the example notebook on a Jupyter server of its own, print decision, log and result'
@@ -18,6 +21,7 @@ help:
 	@echo 'make test [ARGS=...]  install what the tests need, run them all (ARGS go to pytest)'
 	@echo 'make lint             ruff, mypy, and tsc where node is installed'
 	@echo 'make bench            every benchmark, tables on stdout'
+	@echo 'make bench-placement [SEED= ROUNDS= LOGS=folder]   placement policies on simulated sites'
 	@echo 'make screenshots [OUT=folder]   every view as a picture'
 	@echo 'make clean            remove what make has made'
 
@@ -50,6 +54,10 @@ bench: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null
 	@set -e; for bench in tests/benchmarks/bench_*.py; do \
 	  module="$${bench%.py}"; echo; echo "== $$(basename "$$module")"; $(PY) -m "$${module//\//.}"; done
+
+# Policies of placement on simulated federations; LOGS is a folder of job logs (SWF files or tables), if there is one.
+bench-placement: .venv/installed
+	@$(PY) -m tests.benchmarks.placement --seed $(SEED) --rounds $(ROUNDS) $(if $(LOGS),--logs $(LOGS))
 
 screenshots: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null

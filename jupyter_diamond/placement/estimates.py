@@ -69,6 +69,8 @@ def _forecast(envelope: Envelope, place: Place, sized: Sized, world: World) -> F
     if envelope.objective == "best_feasible":
         wait = 0.0 if sized.starts_now else None if pending is None else S_PER_QUEUED_JOB * (1 + pending)
         return Forecast(wait_s=wait, method="fits_now" if sized.starts_now else "depth")
+    if sized.own_limit:
+        return Forecast(wait_s=None, method="unknown", because="what you have there already is all that you may")
     look = Look(
         fits_now=sized.starts_now, pending=pending, whole_node=bool(record is not None and record.whole_node),
         test_only_s=world.test_only_s.get((site, place.partition)),

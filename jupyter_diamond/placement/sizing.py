@@ -15,10 +15,14 @@ from .rules import fits
 
 
 class Sized(NamedTuple):
-    """A size, and whether it would start at once. None: what is free is not known."""
+    """A size, and whether it would start at once. None: what is free is not known.
+
+    ``own_limit``: what the user has already keeps it from starting, whatever is free.
+    """
 
     size: Size
     starts_now: bool | None
+    own_limit: bool = False
 
 
 class _Node(NamedTuple):
@@ -56,7 +60,7 @@ def size_for(envelope: Envelope, record: Record | None) -> Sized:
         whole = [_Node(None, None, None)] * most
     hidden_gpus = envelope.gpus.min > 0 and any(node.gpus is None for node in record.free_nodes)
     known = (record.cpus_free is not None and not hidden_gpus) or not mine
-    return Sized(_best(envelope, whole, most, record), starts_now=False if known else None)
+    return Sized(_best(envelope, whole, most, record), starts_now=False if known else None, own_limit=not mine)
 
 
 MOST_SIZES = 12

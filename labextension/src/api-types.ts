@@ -83,6 +83,17 @@ export interface Captured {
   detail: string;
 }
 
+/** What an hour here costs, in the site's own ``unit``: the largest of the shares that are named. */
+export interface ChargeModel {
+  resource: 'cpu' | 'gpu' | 'node';
+  unit: string;
+  cores_per_unit: number | null;
+  memory_per_unit: number | null;
+  gpus_per_unit: number | null;
+  factor: number | null;
+  least_s: number | null;
+}
+
 /** The stored answer to *why here*. */
 export interface Decision {
   made_at: string;
@@ -146,10 +157,12 @@ export interface ErrorView {
 export interface Estimate {
   forecast: Forecast;
   run_s: number | null;
+  run_assumed: boolean;
   prepare_s: number | null;
   transfer_s: number | null;
   total_s: number | null;
   charge: number | null;
+  charge_at_most: number | null;
   charge_unit: string;
 }
 
@@ -284,6 +297,9 @@ export interface PartitionPolicy {
   unavailable: string;
   charge_factor: number | null;
   min_charge_s: number | null;
+  charge: ChargeModel | null;
+  preemptible: string;
+  containers: string[];
   account_pattern: string | null;
   required_options: RequiredOption[];
   forbidden_options: string[];
