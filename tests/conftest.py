@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_diamond.model.site import Site
+from tests.live.globus import StandIn
 from tests.live.slurm import Testbed
 from tests.live.slurm.testbed import sweep
 
@@ -83,6 +84,15 @@ def healed_clusters(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "testbed" in request.fixturenames:
         request.getfixturevalue("testbed").heal()
+
+
+@pytest.fixture
+def globus_services(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """The local stand-in of the Globus services; globus_sdk's clients of this process are led to it."""
+    with StandIn() as services:
+        for name, value in services.environment.items():
+            monkeypatch.setenv(name, value)
+        yield services
 
 
 @pytest.fixture

@@ -1,0 +1,13 @@
+"""A local stand-in of the Globus services that the real SDKs and the real endpoint agent talk to, on loopback.
+
+Written from what the clients do and from the answers that ``globus_sdk.testing`` ships; test_conformance.py keeps it
+there. It is a stand-in, not Globus: what it answers where the clients do not look is a guess.
+"""
+
+from __future__ import annotations
+
+from .compute import Compute, Endpoint
+from .server import Exchange, Fault, HttpError
+from .standin import StandIn
+
+__all__ = ["Compute", "Endpoint", "Exchange", "Fault", "HttpError", "StandIn"]
