@@ -6,8 +6,24 @@ there. It is a stand-in, not Globus: what it answers where the clients do not lo
 
 from __future__ import annotations
 
-from .compute import Compute, Endpoint
+from .auth import COMPUTE, TRANSFER
+from .compute import Compute
+from .identities import ALICE, BOB, Client, Identity
 from .server import Exchange, Fault, HttpError
 from .standin import StandIn
+from .tasks import Endpoint
 
-__all__ = ["Compute", "Endpoint", "Exchange", "Fault", "HttpError", "StandIn"]
+__all__ = [
+    "ALICE",
+    "BOB",
+    "COMPUTE",
+    "TRANSFER",
+    "Client",
+    "Compute",
+    "Endpoint",
+    "Exchange",
+    "Fault",
+    "HttpError",
+    "Identity",
+    "StandIn",
+]
