@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .agents import Agents
 from .auth import Auth, Token
 from .identities import Identity
 from .local import Local
@@ -40,6 +41,7 @@ class Compute:
         self.tasks: dict[str, Task] = {}
         self.groups: dict[str, list[str]] = {}
         self.min_sdk_version = self.min_endpoint_version = "2.0.0"
+        self.agents = Agents(self)
         self._backends: list[Local] = []
         add = server.router.add
         add("GET", "/v2/version", self._version)
@@ -57,6 +59,9 @@ class Compute:
             ("GET", "/v2/tasks/{task_id}", self._get_task),
             ("POST", "/v2/batch_status", self._batch_status),
             ("GET", "/v2/taskgroup/{group_id}", self._task_group),
+            ("POST", "/v3/endpoints", self.agents.register),
+            ("PUT", "/v3/endpoints/{endpoint_id}", self.agents.register),
+            ("GET", "/v2/get_amqp_result_connection_url", self.agents.result_connection),
         ):
             add(method, path, self.signed_in(handler))
 
@@ -117,10 +122,13 @@ class Compute:
                     endpoint.expire -= 1
                     task.expired = True
             task.complete(data, failed=failed, details=details or {}, transitions=transitions or {})
+        if task.submission.get("create_queue"):
+            self.agents.tell_executor(task)
 
     def close(self) -> None:
         for backend in self._backends:
             backend.close()
+        self.agents.close()
 
     @staticmethod
     def _local(endpoint: Endpoint) -> Local:
@@ -245,6 +253,8 @@ class Compute:
             new = [task for tasks in made.values() for task in tasks]
             self.tasks.update((task.id, task) for task in new)
             self.groups.setdefault(group_id, []).extend(task.id for task in new)
+        if body.get("create_queue"):
+            self.agents.open_group(group_id)
         for task in new:
             self._launch(endpoint, task)
         return 200, {"request_id": str(uuid.uuid4()), "task_group_id": group_id, "endpoint_id": endpoint.id,
@@ -262,13 +272,17 @@ class Compute:
                           authorization_parameters=needs)  # fmt: skip
         if endpoint.reject:
             raise problem(*endpoint.reject)
-        if endpoint.locked:
-            raise problem(423, "ENDPOINT_LOCKED", f"Endpoint {endpoint.id} is locked")
+        self.check_unlocked(endpoint)
         for function_id in tasks:
             self._function(function_id)
             if endpoint.allowed_functions is not None and function_id not in endpoint.allowed_functions:
                 message = f"Function {function_id} not permitted on endpoint {endpoint.id}"
                 raise problem(403, "FUNCTION_NOT_PERMITTED", message)
+
+    @staticmethod
+    def check_unlocked(endpoint: Endpoint) -> None:
+        if endpoint.locked:
+            raise problem(423, "ENDPOINT_LOCKED", f"Endpoint {endpoint.id} is locked")
 
     @staticmethod
     def _launch(endpoint: Endpoint, task: Task) -> None:

@@ -26,6 +26,7 @@ class Task:
     submission: Mapping[str, Any]  # the body of the submit request, less its tasks
     created_at: float = field(default_factory=time.time)
     status: str = "received"
+    user_endpoint_id: str = ""  # real agents only
     failed: bool = False
     data: str = ""
     details: dict[str, Any] = field(default_factory=dict)
