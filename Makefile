@@ -8,6 +8,7 @@ ARGS ?=
 SEED ?= 7
 ROUNDS ?= 600
 LOGS ?=
+export PY
 LIVE := $(if $(SLURM),--slurm)
 # Files that pip copies at install: a change in them needs another install.
 COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \

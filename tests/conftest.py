@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from jupyter_diamond.model.site import Site
-from tests.live.globus import StandIn
 from tests.live.slurm import Testbed
 from tests.live.slurm.testbed import sweep
+
+if TYPE_CHECKING:  # imported where it is used: a machine may be without the Globus SDKs
+    from tests.live.globus import RealAgent, StandIn
 
 pytest_plugins = ("pytest_jupyter.jupyter_server",)
 
 LEFT_OUT = "JUPYTER_DIAMOND_TESTS_WITHOUT"  # markers, space-separated; set by the Makefile where root is not to be had
-NEEDS = {"testbed": "slurm"}  # a test that uses this fixture has this marker
+NEEDS = {"testbed": "slurm", "globus_services": "globus"}  # a test that uses this fixture has this marker
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -61,7 +65,9 @@ def own_jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("MPLCONFIGDIR", str(base / "matplotlib"))
         patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
         for name in tuple(os.environ):
-            if name.startswith(("JUPYTER_DIAMOND_", "DIAMOND_", "SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SINFO_")):
+            if name.startswith(
+                ("JUPYTER_DIAMOND_", "DIAMOND_", "SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SINFO_", "GLOBUS_")
+            ):
                 patch.delenv(name)
         yield base
 
@@ -86,13 +92,36 @@ def healed_clusters(request: pytest.FixtureRequest) -> Iterator[None]:
         request.getfixturevalue("testbed").heal()
 
 
+@pytest.fixture(scope="session")
+def one_agent(own_jupyter: Path) -> Iterator[RealAgent]:
+    """The real endpoint agent, up for the whole run: a start takes seconds. Tests use ``globus_agent``."""
+    from tests.live.globus import RealAgent, StandIn
+
+    with StandIn() as services, RealAgent(services) as agent:
+        yield agent
+
+
 @pytest.fixture
-def globus_services(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    """The local stand-in of the Globus services; globus_sdk's clients of this process are led to it."""
-    with StandIn() as services:
+def globus_services(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """The local stand-in of the Globus services; globus_sdk's clients in this process are led to it."""
+    from tests.live.globus import StandIn
+
+    with contextlib.ExitStack() as until_the_end:
+        if "globus_agent" in request.fixturenames:
+            services = request.getfixturevalue("one_agent").services
+        else:
+            services = until_the_end.enter_context(StandIn())
         for name, value in services.environment.items():
             monkeypatch.setenv(name, value)
         yield services
+
+
+@pytest.fixture
+def globus_agent(one_agent: RealAgent, globus_services: StandIn) -> Iterator[RealAgent]:
+    """The real endpoint agent behind ``globus_services``, online. What a test breaks is mended after it."""
+    yield one_agent
+    globus_services.forget()
+    one_agent.heal()
 
 
 @pytest.fixture

@@ -75,6 +75,10 @@ if [ "${1:-tests}" = tests ] && ! has chromium; then
   say "left out: tests in a browser, Chromium is not installed"
   without+=(browser)
 fi
+if [ "${1:-tests}" = tests ] && ! "${PY:-python3}" -c 'import globus_compute_endpoint, globus_sdk' 2>/dev/null; then
+  say "left out: tests with the Globus SDKs and agent, which are not installed (pip install globus-compute-endpoint globus-sdk)"
+  without+=(globus)
+fi
 if [ ${#without[@]} != 0 ] && { [ -n "${CI:-}" ] || [ "${1:-tests}" = slurm ]; }; then
   say "nothing may be missing here"
   exit 1

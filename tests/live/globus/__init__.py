@@ -6,7 +6,9 @@ there. It is a stand-in, not Globus: what it answers where the clients do not lo
 
 from __future__ import annotations
 
+from .agent import AgentError, RealAgent
 from .auth import COMPUTE, TRANSFER
+from .client import TaskClient
 from .compute import Compute
 from .identities import ALICE, BOB, Client, Identity
 from .server import Exchange, Fault, HttpError
@@ -18,6 +20,7 @@ __all__ = [
     "BOB",
     "COMPUTE",
     "TRANSFER",
+    "AgentError",
     "Client",
     "Compute",
     "Endpoint",
@@ -25,5 +28,7 @@ __all__ = [
     "Fault",
     "HttpError",
     "Identity",
+    "RealAgent",
     "StandIn",
+    "TaskClient",
 ]

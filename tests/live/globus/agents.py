@@ -25,13 +25,12 @@ from .broker import Broker
 from .identities import Identity
 from .messages import Message
 from .server import Answer, Request
-from .tasks import TERMINAL, Endpoint, Task
+from .tasks import Endpoint, Task
 
 if TYPE_CHECKING:
     from .compute import Compute
 
 RESULT_PREFIX = "standin_"  # the SDK's Executor listens on this and its task group's id
-COMMAND_EVERY_S = 5.0  # a start command is not repeated sooner
 
 
 @dataclass
@@ -57,7 +56,6 @@ class UserEndpoint:
     user: Identity
     options: Mapping[str, Any]
     runtime: Mapping[str, Any]
-    asked_at: float = float("-inf")  # monotonic
 
 
 class Agents:
@@ -100,7 +98,8 @@ class Agents:
             known.metadata = metadata
         known.allowed_functions = body.get("allowed_functions")
         answer = self._queues(known.id, core=True)
-        self._wake(known)
+        self._broker.drain(f"{known.id}.commands")  # of its former life
+        self._wake(known.id)
         return 200, answer
 
     def result_connection(self, _: Request, __: Token) -> Answer:
@@ -118,7 +117,6 @@ class Agents:
         if endpoint.offline:
             return
         user = self._user_endpoint(endpoint, task)
-        task.user_endpoint_id = user.id
         self._ask_to_start(user)
         headers = {
             "function_uuid": task.function_id,
@@ -154,12 +152,9 @@ class Agents:
             return self._users[digest]
 
     def _ask_to_start(self, user: UserEndpoint) -> None:
-        """Send the agent the command. For one that runs it only renews the credentials."""
-        now = time.monotonic()
-        with self._lock:
-            if self._broker.queues[f"{user.id}.tasks"].consumers or now - user.asked_at < COMMAND_EVERY_S:
-                return
-            user.asked_at = now
+        """Send the agent the command, unless the user endpoint listens. One that only starts takes no harm from it."""
+        if self._broker.queues[f"{user.id}.tasks"].consumers:
+            return
         who = user.user
         identity = {"id": who.id, **who.claims, "status": "used", "identity_type": "login"}
         command = {
@@ -171,12 +166,12 @@ class Agents:
         properties = BasicProperties(content_type="application/json", timestamp=int(time.time()), delivery_mode=2)
         self._broker.publish(Message("", f"{user.core_id}.commands", properties, json.dumps(command).encode()))
 
-    def _wake(self, endpoint: Endpoint) -> None:
-        """An agent came back: what waits for its user endpoints shall start them."""
-        self._broker.declare_queue(f"{endpoint.id}.commands").messages.clear()  # of its former life
-        for user in self._users.values():
-            if user.core_id == endpoint.id and self._broker.queues[f"{user.id}.tasks"].messages:
-                user.asked_at = float("-inf")
+    def _wake(self, core_id: str) -> None:
+        """An agent shows life: what waits for its user endpoints shall start them, also where they died meanwhile."""
+        with self._lock:
+            users = [user for user in self._users.values() if user.core_id == core_id]
+        for user in users:
+            if self._broker.queues[f"{user.id}.tasks"].messages:
                 self._ask_to_start(user)
 
     def _queues(self, endpoint_id: str, *, core: bool = False) -> dict[str, Any]:
@@ -213,10 +208,15 @@ class Agents:
         state, endpoint_id = report.global_state, str(report.endpoint_id)
         beat = Heartbeat(time.monotonic(), state.get("heartbeat_period", 30), state.get("active", True))
         self._heartbeats[endpoint_id] = beat
-        if state.get("error"):  # the user endpoint did not start: so says the agent, for everything that waits for it
-            for task in list(self._compute.tasks.values()):
-                if task.user_endpoint_id == endpoint_id and task.status not in TERMINAL:
-                    self._compute.complete(task.id, state["error"], failed=True)
+        if beat.alive:
+            self._wake(endpoint_id)
+        if state.get("error"):
+            self._give_up(endpoint_id, state["error"])
+
+    def _give_up(self, user_endpoint_id: str, why: str) -> None:
+        """A user endpoint did not start: what waits for it fails. What a former life of it took stays as it is."""
+        for message in self._broker.drain(f"{user_endpoint_id}.tasks"):
+            self._compute.complete((message.properties.headers or {})["task_uuid"], why, failed=True)
 
     def _on_result(self, message: Message) -> None:
         result: Result = unpack(message.body)

@@ -83,9 +83,15 @@ class Auth:
 
     # what tests do
 
-    def add_client(self, name: str = "service", *, redirects: Iterable[str] = ()) -> Client:
-        """Register a confidential client. A client id that is not registered is a native one, which has no secret."""
-        return self.identities.add_client(name, redirects)
+    def add_client(
+        self, name: str = "service", *, redirects: Iterable[str] = (), speaks_for: Identity | None = None
+    ) -> Client:
+        """Register a confidential client. A client id that is not registered is a native one, which has no secret.
+
+        ``speaks_for`` makes its own tokens those of somebody else: no such thing in Globus, but a person who has signed in
+        on a login node by hand looks just so to who asks.
+        """
+        return self.identities.add_client(name, redirects, speaks_for)
 
     def issue(
         self, scopes: Iterable[str] = (COMPUTE,), *, identity: Identity | None = None, client_id: str = "", **how: Any
@@ -115,6 +121,11 @@ class Auth:
         if answer.status != 200 or found is None:
             raise ValueError(f"The page gives no code: {answer.status} {page}")
         return Approval(found[1], "")
+
+    def forget(self) -> None:
+        """Sit Alice at the browser again, as it was in the beginning."""
+        self.person, self.denies, self.access_ttl = ALICE, False, ACCESS_TTL
+        self.authorizations.clear()
 
     def expire(self) -> None:
         """Let every access token be past its time. Refresh tokens go on."""
@@ -252,7 +263,8 @@ class Auth:
     def _userinfo(self, request: Request) -> Answer:
         token = self.holder(request, HERSELF)
         if token is None:
-            problem = {"status": "401", "code": "UNAUTHORIZED", "id": str(uuid.uuid4()), "title": "Unauthorized"}
+            problem = {"status": "401", "code": "UNAUTHORIZED", "id": str(uuid.uuid4()), "title": "Unauthorized",
+                       "detail": "Call must be authenticated"}  # fmt: skip
             raise HttpError(401, {"errors": [problem], "error": "unauthorized", "error_description": "Unauthorized"})
         return 200, {**token.identity.claims, "identity_set": [token.identity.claims]}
 

@@ -92,6 +92,14 @@ class Broker:
         message.redelivered = True
         queue.messages.appendleft(message)
 
+    def drain(self, name: str) -> list[Message]:
+        """Take away all that waits in a queue."""
+        with self.lock:
+            waiting = self.declare_queue(name).messages
+            taken = list(waiting)
+            waiting.clear()
+        return taken
+
     def pump(self, queue: Queue) -> None:
         """Hand out what waits, to the consumers in turn."""
         with self.lock:

@@ -55,12 +55,12 @@ class Identities:
         server.router.add("GET", "/v2/api/identities", self._identities)
         server.router.add("GET", "/v2/api/identities/{identity_id}/consents", self._list_consents)
 
-    def add_client(self, name: str, redirects: Iterable[str]) -> Client:
+    def add_client(self, name: str, redirects: Iterable[str], speaks_for: Identity | None) -> Client:
         client_id = str(uuid.uuid4())
-        identity = Identity(client_id, f"{client_id}@clients.auth.globus.org", name)
+        identity = speaks_for or Identity(client_id, f"{client_id}@clients.auth.globus.org", name)
         client = Client(client_id, secrets.token_hex(16), tuple(redirects), identity)
         self.clients[client_id] = client
-        self.known[client_id] = identity
+        self.known[identity.id] = identity
         return client
 
     def confidential(self, request: Request) -> Client | None:

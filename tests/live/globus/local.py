@@ -62,8 +62,6 @@ class Local:
         if self._closing.wait(endpoint.start_delay) or task.status in TERMINAL:
             return
         worker = worker_for(self._python)
-        self._running[task.id] = (worker, True)
-        task.status = "running"
         job = {
             "task_id": task.id,
             "endpoint_id": endpoint.id,
@@ -73,6 +71,8 @@ class Local:
             "env": {**os.environ, **endpoint.env},
         }
         said = worker.start(job)
+        self._running[task.id] = (worker, True)
+        task.status = "running"
         if self._closing.is_set():
             worker.kill(task.id)
         answer = said.result()

@@ -44,6 +44,13 @@ class StandIn:
     def requests(self, match: str = "") -> list[Exchange]:
         return self.server.requests(match)
 
+    def forget(self) -> None:
+        """Between two tests that share it: no fault, nothing in the log, the same person at the browser. Tokens stay."""
+        self.heal()
+        with self.server.lock:
+            self.server.log.clear()
+        self.auth.forget()
+
     def down(self) -> None:
         self.server.down()
 

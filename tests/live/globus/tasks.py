@@ -5,12 +5,23 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from .identities import Identity
 
 TERMINAL = ("success", "failed")
+SWITCHES = (
+    "offline",
+    "lose",
+    "expire",
+    "start_delay",
+    "result_delay",
+    "reject",
+    "locked",
+    "policy",
+    "allowed_functions",
+)
 
 
 @dataclass
@@ -26,7 +37,6 @@ class Task:
     submission: Mapping[str, Any]  # the body of the submit request, less its tasks
     created_at: float = field(default_factory=time.time)
     status: str = "received"
-    user_endpoint_id: str = ""  # real agents only
     failed: bool = False
     data: str = ""
     details: dict[str, Any] = field(default_factory=dict)
@@ -88,6 +98,12 @@ class Endpoint:
     locked: bool = False  # submissions and registrations are answered with 423
     policy: str = ""  # an authentication policy that the login of the caller must have satisfied
     allowed_functions: list[str] | None = None
+
+    def turn_back(self) -> None:
+        """Turn every switch back to where it is without a test."""
+        for switch in fields(self):
+            if switch.name in SWITCHES:
+                setattr(self, switch.name, switch.default)
 
     def describe(self) -> dict[str, Any]:
         """What ``GET /v2/endpoints/{id}`` says."""
