@@ -26,7 +26,7 @@ from .tasks import TERMINAL, Endpoint
 TEMPLATE = Path(__file__).parent / "template"
 PROGRAM = Path(sys.executable).with_name("globus-compute-endpoint")
 HEARTBEAT_S = 5  # the agent takes no less
-START_S = 60.0  # on a busy machine
+START_S = 90.0  # on a busy machine
 
 
 class AgentError(Exception):
@@ -121,7 +121,7 @@ class RealAgent:
         if self._agent is not None and self._agent.poll() is None:
             self._agent.terminate()
             try:
-                self._agent.wait(25)
+                self._agent.wait(40)
             except subprocess.TimeoutExpired:
                 raise AgentError(f"The agent does not end by SIGTERM: {self._last_words()}") from None
 
@@ -159,7 +159,7 @@ class RealAgent:
             self.services.compute.complete(task.id, "The test that wanted it is over.", failed=True)
         self.endpoint.turn_back()
         if unfinished:
-            self.kill_user_endpoints()
+            self._end_all_but_the_agent()
         self.drop_stale_pidfiles()
         if self._agent is None or self._agent.poll() is not None:
             self.start()
@@ -167,9 +167,7 @@ class RealAgent:
     def close(self) -> None:
         """End everything that it started, batch jobs of Slurm excepted."""
         self.kill()
-        for one, _ in self._living():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                one.kill()
+        self._end_all_but_the_agent()
         wait_until(lambda: not self._living(), 10, f"Processes of agent {self.name} outlived SIGKILL.")
         if self._made:
             shutil.rmtree(self.home, ignore_errors=True)
@@ -226,6 +224,12 @@ class RealAgent:
             "NO_PROXY": "",
             "no_proxy": "",
         }
+
+    def _end_all_but_the_agent(self) -> None:
+        for one, _ in self._living():
+            if self._agent is None or one.pid != self._agent.pid:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.kill()
 
     def _living(self) -> list[tuple[psutil.Process, dict[str, str]]]:
         """The agent, its user endpoints, and what their tasks started, each with the environment it began with."""

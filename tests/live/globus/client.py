@@ -43,7 +43,7 @@ class TaskClient:
         document: dict[str, Any] = self.v2.get_task_batch([task_id])["results"][task_id]
         return document
 
-    def wait(self, task_id: str, *, until: str = "", seconds: float = 60) -> dict[str, Any]:
+    def wait(self, task_id: str, *, until: str = "", seconds: float = 90) -> dict[str, Any]:
         """Wait until the task has ended, or has this status."""
         wanted = (until,) if until else TERMINAL
         wait_until(lambda: self.document(task_id)["status"] in wanted, seconds, f"Task {task_id} is not {wanted}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,6 +44,8 @@ class Compute:
         self.groups: dict[str, list[str]] = {}
         self.min_sdk_version = self.min_endpoint_version = "2.0.0"
         self.agents = Agents(self)
+        self.limit: tuple[int, float] | None = None  # so many requests in so many seconds; Globus has (20, 10.0)
+        self._asked: deque[float] = deque()
         self._backends: list[Local] = []
         add = server.router.add
         add("GET", "/v2/version", self._version)
@@ -146,9 +150,24 @@ class Compute:
             token = self._auth.holder(request, "funcx_service")
             if token is None:
                 raise problem(401, "UNAUTHENTICATED", "Credentials are expired or otherwise invalid")
+            self._check_rate()
             return handler(request, token, **parts)
 
         return check
+
+    def _check_rate(self) -> None:
+        if self.limit is None:
+            return
+        most, seconds = self.limit
+        now = time.monotonic()
+        with self._lock:
+            while self._asked and self._asked[0] <= now - seconds:
+                self._asked.popleft()
+            if len(self._asked) >= most:
+                wait = str(math.ceil(self._asked[0] + seconds - now))
+                refusal = problem(429, "TOO_MANY_REQUESTS", f"More than {most} requests in {seconds:g} s")
+                raise HttpError(429, refusal.body, {"Retry-After": wait})
+            self._asked.append(now)
 
     def endpoint_of(self, endpoint_id: str, who: Identity) -> Endpoint:
         """The endpoint, where it is and who asks may know of it."""

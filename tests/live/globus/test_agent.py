@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+
 from globus_compute_sdk.serialize import JSONData
 
 from tests.live.globus import BOB, RealAgent, StandIn, TaskClient
@@ -25,6 +28,8 @@ def test_tasks_run_in_a_process_of_the_agents_and_are_lost_with_it(
     client.wait(lost, until="running")
     assert globus_agent.kill_user_endpoints() == [result["pid"]]
 
+    for left in globus_agent.home.rglob("uep.*/daemon.pid"):
+        os.utime(left, (time.time() + 300, time.time() + 300))  # fresh, however long the next start takes here
     refused = client.wait(client.submit(globus_agent.endpoint_id, WHERE, 2))
     assert "Another instance of this endpoint is running" in refused["exception"]
 

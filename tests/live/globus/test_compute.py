@@ -101,6 +101,18 @@ def test_the_sdk_waits_as_long_as_retry_after_says(globus_services: StandIn, end
     assert [seen.status for seen in globus_services.requests("/status")] == [429, 200]
 
 
+def test_too_many_requests_are_throttled(client: TaskClient, globus_services: StandIn, endpoint: Endpoint) -> None:
+    globus_services.compute.limit = (2, 10.0)
+    for _ in range(2):
+        client.v2.get_endpoint_status(endpoint.id)
+
+    with pytest.raises(globus_sdk.GlobusAPIError) as problem:
+        client.v2.get_endpoint_status(endpoint.id)
+
+    assert problem.value.http_status == 429
+    assert 0 < int(problem.value.headers["Retry-After"]) <= 10
+
+
 def test_an_answer_slower_than_the_clients_timeout_is_a_timeout(
     client: TaskClient, globus_services: StandIn, endpoint: Endpoint
 ) -> None:
