@@ -8,9 +8,16 @@ import time
 from globus_compute_sdk.serialize import JSONData
 
 from tests.live.globus import BOB, RealAgent, StandIn, TaskClient
-from tests.live.slurm import wait_until
+from tests.live.slurm import Testbed, wait_until
 
 WHERE = "def where(x):\n    import os\n    return {'x': x, 'pid': os.getpid(), 'home': os.environ['HOME'], 'slurm': os.environ.get('SLURM_CONF')}\n"
+SBATCH = """
+def sbatch(env, script):
+    import os, subprocess
+    done = subprocess.run(["sbatch", "--parsable", "--time=1", "--output=/dev/null"], input=script, text=True,
+                          capture_output=True, env={**os.environ, **env}, timeout=60)
+    return done.stdout.strip() or done.stderr
+"""
 SLEEP = "def sleep(seconds):\n    import subprocess\n    subprocess.run(['sleep', str(seconds)])\n"
 
 
@@ -73,3 +80,13 @@ def test_an_agent_takes_everything_along_that_it_started(globus_services: StandI
 
     assert agent.processes == []
     assert not agent.home.exists()
+
+
+def test_a_task_submits_to_the_real_slurm_behind_the_agent(
+    globus_agent: RealAgent, globus_services: StandIn, testbed: Testbed
+) -> None:
+    client = TaskClient(globus_services)
+
+    done = client.wait(client.submit(globus_agent.endpoint_id, SBATCH, testbed.env("delta"), "#!/bin/sh\ntrue\n"))
+
+    testbed.wait_state("delta", JSONData().deserialize(done["result"]), "COMPLETED", seconds=60)
