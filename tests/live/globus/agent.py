@@ -25,6 +25,7 @@ from .tasks import TERMINAL, Endpoint
 
 TEMPLATE = Path(__file__).parent / "template"
 PROGRAM = Path(sys.executable).with_name("globus-compute-endpoint")
+UNTIL_WE_END = ("setpriv", "--pdeathsig", "KILL")  # a test run that is killed takes its agent along
 HEARTBEAT_S = 5  # the agent takes no less
 START_S = 90.0  # on a busy machine
 
@@ -103,7 +104,7 @@ class RealAgent:
         log = (self.home / "terminal.log").open("ab")
         with log:
             self._agent = subprocess.Popen(
-                [PROGRAM, "start", self.name],
+                [*UNTIL_WE_END, PROGRAM, "start", self.name],
                 env=self._environment,
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,
