@@ -83,7 +83,7 @@ class RealAgent:
     @property
     def online(self) -> bool:
         """Whether the services call it online."""
-        with contextlib.suppress(OSError, KeyError):
+        with contextlib.suppress(OSError, KeyError, ValueError):  # ValueError: a file half written
             return self.endpoint.backend.is_online(self.endpoint)
         return False
 
