@@ -20,7 +20,7 @@ PACKAGE = REPOSITORY / "jupyter_diamond"
 LAYERS = {
     "errors": 0, "settings": 0, "model": 0, "parsing": 0,
     "placement": 1,
-    "transport": 2, "schedulers": 2, "sites": 2, "data": 2, "store": 2,
+    "globus": 2, "transport": 2, "schedulers": 2, "sites": 2, "data": 2, "store": 2,
     "cell": 3, "engine": 3,
     "service": 4,
     "agent": 5, "server": 5, "notebook": 5, "cli": 5, "mcp": 5,
