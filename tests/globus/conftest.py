@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import stat
+import time
 
 import pytest
 import pytest_asyncio
@@ -77,3 +79,11 @@ def endpoints(clients):
 
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
+
+
+async def until(check, seconds=10.0):
+    """Poll until ``check`` gives something true."""
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        await asyncio.sleep(0.02)

@@ -2,8 +2,8 @@
 
 import asyncio
 import json
+import os
 import sqlite3
-import subprocess
 import sys
 import time
 from urllib.parse import parse_qs, urlsplit
@@ -19,7 +19,7 @@ from jupyter_diamond.settings import DiamondGlobus
 from tests.live.globus.auth import COMPUTE
 from tests.live.globus.identities import ALICE, BOB
 
-from .conftest import CALLBACK, OURS, endpoints, log_in, log_in_by_browser, mode
+from .conftest import CALLBACK, OURS, endpoints, log_in, log_in_by_browser, mode, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -54,11 +54,9 @@ async def test_the_compute_sdk_itself_finds_that_login(globus_of, globus_service
         "from globus_sdk.scopes import ComputeScopes as c\n"
         "made = app(); made.add_scope_requirements({c.resource_server: [c.all]}); print(made.login_required())"
     )
-    import os
-
     env = {**os.environ, "HOME": str(home)}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    sdk = await asyncio.create_subprocess_exec(sys.executable, "-c", code, env=env, stdout=asyncio.subprocess.PIPE)
+    assert (await sdk.communicate())[0].strip() == b"False"
 
 
 async def test_a_login_of_the_compute_sdk_counts_without_another_one(globus_of, globus_services):
@@ -415,9 +413,7 @@ async def test_an_answer_that_hangs_never_keeps_a_login_waiting(globus_of, globu
     await log_in(globus, globus_services)
     globus_services.fault("GET /v2/endpoints", delay=15.0, times=1)
     hanging = asyncio.create_task(globus.call(endpoints))
-    deadline = time.monotonic() + 5
-    while not globus_services.requests("GET /v2/endpoints") and time.monotonic() < deadline:
-        await asyncio.sleep(0.02)
+    await until(lambda: globus_services.requests("GET /v2/endpoints"))
     begun = time.monotonic()
     start = await globus.begin()
     assert globus_services.auth.approve(start.url).code
