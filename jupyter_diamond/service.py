@@ -17,12 +17,14 @@ from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
+from jupyter_diamond.engine.login_news import LoginNews
 from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest
+from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Envelope
@@ -34,7 +36,7 @@ from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, Ta
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
 from jupyter_diamond.placement.idle import idle
 from jupyter_diamond.placement.policy import decide
-from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.settings import DiamondEngine, DiamondGlobus, DiamondLimits, DiamondSites, DiamondStore
 from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
 
 
@@ -49,10 +51,13 @@ class DiamondService:
         engine: DiamondEngine,
         limits: DiamondLimits,
         log: logging.Logger,
+        globus: DiamondGlobus | None = None,
     ) -> None:
         self._settings, self._limits, self._log = engine, limits, log
         path = Path(store.path).expanduser()
         here = this_machine(sites.this_machine_workdir or str(path.parent / "here")) if sites.this_machine else None
+        self.globus = Globus(globus or DiamondGlobus(), log)
+        """Who we are to Globus. It imports nothing and asks nobody until a site, or the user, needs it."""
         self.links = SiteLinks(load_catalogue(Path(sites.path).expanduser(), this_machine=here))
         self._ledger = Ledger(path)
         self._spool_folder = path.parent / "spool"
@@ -61,6 +66,8 @@ class DiamondService:
         self._interpreters = Interpreters(engine.command_timeout_s)
         self._read_anew = asyncio.Event()
         self._ledger.listen(self._hear)
+        self._login_news = LoginNews(self._ledger, self.links, lambda: self._engine)
+        self.globus.on_change(self._login_news.hear)
 
     async def start(self) -> None:
         """Open the store, take the lease if it is free, and go on with what was active. Raises StoreError."""
@@ -74,9 +81,11 @@ class DiamondService:
 
     async def stop(self) -> None:
         """Stop background work; jobs run on."""
+        await self._login_news.stop()
         if self._engine is not None:
             await self._engine.stop()
         await self.links.close()
+        await self.globus.close()
         await self._ledger.close()
 
     @property

@@ -76,6 +76,11 @@ class DiamondGlobus(LoggingConfigurable):
         help="The client id of an application of yours, registered with Globus, for logins in the browser or by a "
         "pasted code. Empty: the Globus Compute SDK's own. Environment: GLOBUS_CLIENT_ID (or PORTAL_CLIENT_ID)."
     ).tag(config=True)
+    public_url = Unicode(
+        help="The address of this Jupyter server as a browser reaches it, with its base_url, where the server stands "
+        "behind a proxy and a sign-in is begun elsewhere than in the browser. "
+        "Environment: JUPYTER_DIAMOND_PUBLIC_URL."
+    ).tag(config=True)
     tokens_folder = Unicode(help="Where tokens of a login lie: a folder 0700, files 0600.").tag(config=True)
     timeout_s = Float(15.0, help="How long one request to a Globus service may take, in seconds.").tag(config=True)
     answer_s = Float(
@@ -85,6 +90,10 @@ class DiamondGlobus(LoggingConfigurable):
     @default("client_id")
     def _default_client_id(self) -> str:
         return os.environ.get("GLOBUS_CLIENT_ID") or os.environ.get("PORTAL_CLIENT_ID") or ""
+
+    @default("public_url")
+    def _default_public_url(self) -> str:
+        return os.environ.get("JUPYTER_DIAMOND_PUBLIC_URL") or os.environ.get("JUPYTERHUB_PUBLIC_URL") or ""
 
     @default("tokens_folder")
     def _default_tokens_folder(self) -> str:

@@ -9,6 +9,7 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Sequence
 
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.ledger import Ledger
@@ -85,6 +86,15 @@ class Engine:
             self._log.warning("task %s runs at %s, which is no longer in the catalogue", task.id, newest(task).site)
             return
         watcher.watch(task, inputs)
+
+    async def way_opened(self, names: Sequence[str]) -> None:
+        """Somebody logged in: ask these sites at once. A probe that was under way may have met the closed door."""
+        for name in names:
+            if name in self._watchers:
+                self._watchers[name].ask_soon()
+        await self.collector.refresh(names)
+        shut = [site.site for site in self.collector.snapshot().sites if site.site in names and site.problem]
+        await self.collector.refresh(shut)
 
     def _own(self, coroutine: object, group: set[asyncio.Task[None]], name: str) -> None:
         task: asyncio.Task[None] = asyncio.create_task(coroutine, name=name)  # type: ignore[arg-type]

@@ -67,6 +67,14 @@ class SiteWatcher:
             known.submission.add_done_callback(lambda _: self._wake())
         self._wake()
 
+    def ask_soon(self) -> None:
+        """The way to the site is open again: what its silence earned is not waited out."""
+        self._pace.reset()
+        self._queue_at = time.monotonic()
+        for known in self.watched.values():
+            known.hurry.set()
+        self._wake()
+
     def _wake(self) -> None:
         self._asks.set()
         self._looks.set()

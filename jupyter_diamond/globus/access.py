@@ -55,6 +55,11 @@ class Globus:
         self._listeners: list[Listener] = []
         self._tasks: set[asyncio.Task[Any]] = set()
 
+    @property
+    def public_url(self) -> str:
+        """Where a browser reaches this server, if that was said."""
+        return self._settings.public_url
+
     def on_change(self, listener: Listener) -> None:
         """Call ``listener`` on the loop when it changes who is logged in, or whether."""
         self._listeners.append(listener)

@@ -1,4 +1,4 @@
-"""An append-only, numbered fact about a task or a site."""
+"""An append-only, numbered fact about a task, a site or the login."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ EventType = Literal[
     "task.created", "decision.made", "attempt.submitting", "attempt.submitted", "attempt.submit_unknown",
     "attempt.state_changed", "attempt.result_ready", "attempt.terminal", "attempt.trouble", "task.cancel_requested",
     "site.health_changed", "site.profile_drift", "snapshot.refreshed", "lease.taken",
+    "login.changed",
 ]  # fmt: skip
 
 
@@ -25,6 +26,6 @@ class Event(Value):
     at: UtcTime
     type: EventType
     subject: str
-    """``task:ID`` or ``site:NAME``."""
+    """``task:ID``, ``site:NAME`` or ``login``."""
     data: dict[str, Any] = Field(default_factory=dict)
     dedup_key: str | None = None

@@ -9,7 +9,7 @@ from jupyter_server.extension.application import ExtensionApp
 
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.event import Event
-from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.settings import DiamondEngine, DiamondGlobus, DiamondLimits, DiamondSites, DiamondStore
 
 from .base import starting
 from .handlers import ROUTES
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits.
+    c.DiamondLimits, c.DiamondGlobus.
     """
 
     name = "jupyter_diamond"
     description = __doc__
     extension_url = "/lab"
     load_other_extensions = True
-    classes = [DiamondStore, DiamondSites, DiamondEngine, DiamondLimits]  # noqa: RUF012 - as traitlets has it
+    classes = [DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus]  # noqa: RUF012 - as traitlets has it
 
     service: DiamondService | None = None
     """None when its settings cannot be used; ``diamond_problem`` then says why."""
@@ -57,6 +57,7 @@ class DiamondApp(ExtensionApp):
             sites=DiamondSites(parent=self),
             engine=DiamondEngine(parent=self),
             limits=DiamondLimits(parent=self),
+            globus=DiamondGlobus(parent=self),
             log=self.log,
         )
 

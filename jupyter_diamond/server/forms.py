@@ -8,6 +8,7 @@ from pydantic import Field
 
 from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.login import LoginWay
 from jupyter_diamond.model.task import TaskSummary
 
 
@@ -59,6 +60,18 @@ class PlanForm(Value):
     """What a task would need."""
 
     envelope: Envelope
+
+
+class LoginForm(Value):
+    """How to log in: through the browser and back here, or by a code to paste."""
+
+    way: LoginWay = "code"
+
+
+class CodeForm(Value):
+    """The code that Globus showed."""
+
+    code: str
 
 
 class TaskList(Value):

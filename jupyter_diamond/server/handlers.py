@@ -31,6 +31,7 @@ from .forms import (
     TaskList,
     TasksQuery,
 )
+from .logins import LOGIN_ROUTES
 
 T = TypeVar("T")
 
@@ -342,4 +343,5 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/tasks/([^/]+)/files/(.+)", FileHandler),
     (rf"{_API}/events", EventsHandler),
     (rf"{_API}/openapi\.yaml", OpenapiHandler),
+    *((_API + path, handler) for path, handler in LOGIN_ROUTES),
 ]

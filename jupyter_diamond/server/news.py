@@ -15,13 +15,13 @@ SCHEMA: dict[str, Any] = {
     "$id": SCHEMA_ID,
     "version": "1",
     "title": "Something in the pool changed",
-    "description": "Which task or site to fetch again.",
+    "description": "Which task, site or login to fetch again.",
     "personal-data": True,
     "type": "object",
     "required": ["kind", "id", "version"],
     "additionalProperties": False,
     "properties": {
-        "kind": {"type": "string", "enum": ["task", "site"]},
+        "kind": {"type": "string", "enum": ["task", "site", "login"]},
         "id": {"type": "string"},
         "version": {"type": "integer", "minimum": 0},
     },
@@ -31,4 +31,4 @@ SCHEMA: dict[str, Any] = {
 def news(event: Event) -> dict[str, Any] | None:
     """What the browser is told of an event; None when it is no business of its."""
     kind, _, subject = event.subject.partition(":")
-    return {"kind": kind, "id": subject, "version": event.seq} if kind in ("task", "site") else None
+    return {"kind": kind, "id": subject, "version": event.seq} if kind in ("task", "site", "login") else None

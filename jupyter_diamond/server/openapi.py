@@ -14,14 +14,17 @@ from pydantic.json_schema import models_json_schema
 from ruamel.yaml import YAML
 
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest
 from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogChunk, ResultView, Status
 from jupyter_diamond.server.forms import (
+    CodeForm,
     ExecForm,
     IdleForm,
     InterpreterForm,
+    LoginForm,
     PlanForm,
     RefreshForm,
     SmokeForm,
@@ -32,11 +35,11 @@ OPENAPI = Path(__file__).with_name("openapi.yaml")
 MARK = "# ---- generated below this line by jupyter_diamond/server/openapi.py ----\n"
 
 REQUESTS: tuple[type[BaseModel], ...] = (
-    TaskRequest, RefreshForm, InterpreterForm, PlanForm, IdleForm, ExecForm, SmokeForm,
+    TaskRequest, RefreshForm, InterpreterForm, PlanForm, IdleForm, ExecForm, SmokeForm, LoginForm, CodeForm,
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
-    Idle, SiteEnv, Executed, PutFile, Preflight, Accounted,
+    Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
 )  # fmt: skip
 
 

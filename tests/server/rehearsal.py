@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from pathlib import Path
 
 from jupyter_diamond.engine.allowed import allowed
 from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
+from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.looks import (
     Accounted,
@@ -23,6 +26,7 @@ from jupyter_diamond.model.manifest import Manifest, ResultFile
 from jupyter_diamond.model.snapshot import NO_LIMIT, Record, SiteReading, Snapshot
 from jupyter_diamond.model.task import Submitted
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
+from jupyter_diamond.settings import DiamondGlobus
 from jupyter_diamond.store import Store
 from tests.store.store_samples import T0, a_decision, a_request, an_attempt, at
 
@@ -45,12 +49,19 @@ class RehearsalService:
             "key": b"secret",
         }
         self.waiting = 0
+        folder = Path(path).parent
+        self.globus = Globus(
+            DiamondGlobus(tokens_folder=str(folder / "globus"), client_id="", public_url="", timeout_s=5.0),
+            logging.getLogger("jupyter_diamond"),
+            {"HOME": str(folder)},
+        )
 
     async def start(self):
         self.store = Store(self.path)
 
     async def stop(self):
         self.stopped = True
+        await self.globus.close()
         self.store.close()
 
     def on_change(self, listener):

@@ -22,6 +22,7 @@ def an_event(subject, seq=7):
     [
         ("task:t1", {"kind": "task", "id": "t1", "version": 7}),
         ("site:alpha", {"kind": "site", "id": "alpha", "version": 7}),
+        ("login", {"kind": "login", "id": "", "version": 7}),
         ("server:host:1", None),
     ],
 )
