@@ -65,9 +65,10 @@ def own_jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("MPLCONFIGDIR", str(base / "matplotlib"))
         patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
         for name in tuple(os.environ):
-            if name.startswith(
-                ("JUPYTER_DIAMOND_", "DIAMOND_", "SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SINFO_", "GLOBUS_")
-            ):
+            if name.startswith((
+                "JUPYTER_DIAMOND_", "DIAMOND_", "SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SINFO_", "GLOBUS_",
+                "PORTAL_CLIENT_",
+            )):  # fmt: skip
                 patch.delenv(name)
         yield base
 

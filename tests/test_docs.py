@@ -17,7 +17,13 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TRAITS = {
     f"c.{cls.__name__}.{name}": trait
-    for cls in (settings.DiamondStore, settings.DiamondSites, settings.DiamondEngine, settings.DiamondLimits)
+    for cls in (
+        settings.DiamondStore,
+        settings.DiamondSites,
+        settings.DiamondEngine,
+        settings.DiamondLimits,
+        settings.DiamondGlobus,
+    )
     for name, trait in cls.class_own_traits(config=True).items()
 }
 

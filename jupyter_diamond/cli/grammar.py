@@ -13,8 +13,8 @@ _STATUSES = f"""\
 Exit status: {DONE} done; {FAILED} not done, or a check failed, or nothing is idle; {USAGE} the line is wrong;
 {NO_SERVER} no Jupyter server with Diamond was found; {NOT_FOUND} no such task or site.
 
-All verbs but doctor and init-sites ask your running Jupyter server. With several, the one that advances your tasks is
-asked. DIAMOND_SERVER_URL and DIAMOND_SERVER_TOKEN name another one.
+All verbs ask your running Jupyter server; doctor, init-sites, auth, login and logout work without one, too. With
+several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and DIAMOND_SERVER_TOKEN name another one.
 """
 
 
@@ -35,6 +35,12 @@ _TASK = _arg("task", metavar="T", help="a task's name (the newest of that name) 
 VERBS: tuple[Verb, ...] = (
     Verb("doctor", "Which set-up step is missing: one line a check, with what to do."),
     Verb("init-sites", "Write a commented sites.yaml where none is yet; never overwrites one."),
+    Verb("auth", "Who you are to Globus, how, until when, and where the tokens lie."),
+    Verb(
+        "login", "Log in to Globus: prints a link, and reads the code that its page shows from the terminal.",
+        (_arg("--web", action="store_true", help="come back through the browser; needs an application of yours"),),
+    ),
+    Verb("logout", "Revoke the Globus login and delete its tokens."),
     Verb("status", "Who serves, who advances work, and how the sites and your tasks are."),
     Verb("endpoints", "Your sites and what they are: transport, scheduler, cluster, user."),
     Verb(

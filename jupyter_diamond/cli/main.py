@@ -10,13 +10,16 @@ from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, Serve
 from jupyter_diamond.model.views import ErrorView
 from jupyter_diamond.notebook.client import DiamondClient
 
-from . import acts, looks, setup
+from . import acts, logins, looks, setup
 from .grammar import DONE, FAILED, NO_SERVER, NOT_FOUND, USAGE, parser
 from .output import as_json, complain
 from .servers import choose, running
 
 Act = Callable[[DiamondClient, Namespace], int]
-WITHOUT_SERVER: dict[str, Callable[[Namespace], int]] = {"doctor": setup.doctor, "init-sites": setup.init_sites}
+WITHOUT_SERVER: dict[str, Callable[[Namespace], int]] = {
+    "doctor": setup.doctor, "init-sites": setup.init_sites, "auth": logins.auth, "login": logins.login,
+    "logout": logins.logout,
+}  # fmt: skip
 WITH_SERVER: dict[str, Act] = {
     "status": looks.status, "endpoints": looks.endpoints, "resources": looks.resources, "idle": looks.idle,
     "tasks": looks.tasks, "task": looks.task, "logs": looks.logs, "events": looks.events, "env": looks.env,

@@ -9,45 +9,27 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from jupyter_core.application import JupyterApp
-
 from jupyter_diamond.errors import DiamondError, ServerUnavailable
 from jupyter_diamond.model.looks import Check, Preflight
 from jupyter_diamond.notebook.client import DiamondClient
 from jupyter_diamond.service import DiamondService
-from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.settings import DiamondEngine, DiamondGlobus, DiamondLimits, DiamondSites, DiamondStore
 from jupyter_diamond.sites.catalogue import load_catalogue
 from jupyter_diamond.store.glance import glance
 
 from . import installed
 from .acts import print_checks
+from .configured import Settings, read_settings
 from .grammar import DONE, FAILED
+from .logins import globus_check
 from .output import as_json, complain, say
 from .scaffold import scaffold
 from .servers import START, Found, choose, running
 
 
-class _Settings(JupyterApp):
-    """The settings as the server would read them: its configuration files, no command line."""
-
-    name = "jupyter-server"
-    classes = [DiamondStore, DiamondSites, DiamondEngine, DiamondLimits]  # noqa: RUF012 - as traitlets has it
-
-    def read(self) -> None:
-        """Read the configuration files; one that is broken leaves the defaults, and the server itself says so."""
-        self.load_config_file(suppress_errors=True)
-
-
-def _settings() -> _Settings:
-    app = _Settings()
-    app.log.setLevel(logging.CRITICAL)
-    app.read()
-    return app
-
-
 def init_sites(said: Namespace) -> int:
     """Write sites.yaml where none is."""
-    path = Path(DiamondSites(parent=_settings()).path).expanduser()
+    path = Path(DiamondSites(parent=read_settings()).path).expanduser()
     made = False
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -70,9 +52,12 @@ def init_sites(said: Namespace) -> int:
 
 def doctor(said: Namespace) -> int:
     """Every set-up step, in the order in which they depend on each other."""
-    settings = _settings()
+    settings = read_settings()
     found, trouble = _servers()
-    general = (*installed.checks(), *_store(settings, found), _catalogue(settings), _server(found, trouble))
+    general = (
+        *installed.checks(), *_store(settings, found), _catalogue(settings), _server(found, trouble),
+        *_globus(settings, found),
+    )  # fmt: skip
     if not said.json:
         print_checks("", general)
     tried = _sites(settings, found, said)
@@ -106,7 +91,7 @@ def _server(found: list[Found], trouble: str) -> Check:
     return Check(name="server", answer="ok", sentence=f"{chosen.address.host} answers and advances your tasks{also}.")
 
 
-def _store(settings: _Settings, found: list[Found]) -> tuple[Check, ...]:
+def _store(settings: Settings, found: list[Found]) -> tuple[Check, ...]:
     served = next((each.status.store_path for each in found if each.status is not None), None)
     path = Path(served or DiamondStore(parent=settings).path).expanduser()
     seen = glance(path)
@@ -122,7 +107,7 @@ def _store(settings: _Settings, found: list[Found]) -> tuple[Check, ...]:
     return (Check(name="store", answer="ok", sentence=f"{path} can be written; its lease is with {holder}."),)
 
 
-def _catalogue(settings: _Settings) -> Check:
+def _catalogue(settings: Settings) -> Check:
     sites = DiamondSites(parent=settings)
     path = Path(sites.path).expanduser()
     try:
@@ -139,7 +124,17 @@ def _catalogue(settings: _Settings) -> Check:
     return Check(name="catalogue", answer="ok", sentence=f"{path} lists {len(listed)}: {names}.")
 
 
-def _sites(settings: _Settings, found: list[Found], said: Namespace) -> list[Preflight]:
+def _globus(settings: Settings, found: list[Found]) -> tuple[Check, ...]:
+    """Only where a site needs it: nobody else shall be asked for a login."""
+    try:
+        listed = load_catalogue(Path(DiamondSites(parent=settings).path).expanduser(), this_machine=None)
+    except DiamondError:  # the catalogue's own check says so
+        return ()
+    used = any(site.transport == "globus-compute" for site in listed)
+    return (globus_check(settings, found),) if used else ()
+
+
+def _sites(settings: Settings, found: list[Found], said: Namespace) -> list[Preflight]:
     """Each site tried: by the server where one runs, as it is the one that must reach them; else from here."""
     tried: list[Preflight] = []
 
@@ -161,14 +156,15 @@ def _sites(settings: _Settings, found: list[Found], said: Namespace) -> list[Pre
     return tried
 
 
-async def _from_here(settings: _Settings, tell: Callable[[Preflight], None]) -> None:
+async def _from_here(settings: Settings, tell: Callable[[Preflight], None]) -> None:
     service = DiamondService(
         store=DiamondStore(parent=settings), sites=DiamondSites(parent=settings),
         engine=DiamondEngine(parent=settings), limits=DiamondLimits(parent=settings),
-        log=logging.getLogger("jupyter_diamond.doctor"),
+        globus=DiamondGlobus(parent=settings), log=logging.getLogger("jupyter_diamond.doctor"),
     )  # fmt: skip
     try:
         for name in service.links:
             tell(await service.preflight(name))
     finally:
         await service.links.close()
+        await service.globus.close()

@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from jupyter_diamond.errors import BY_CODE, DiamondError, ServerUnavailable, SubmitRefused, TransportError
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.login import Login, LoginStart, LoginWay
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest, TaskSummary
@@ -174,6 +175,22 @@ class DiamondClient:
         """Events of all tasks after a cursor; waits up to ``wait_s`` for the first. Not retried: the caller loops."""
         asked = {"after": after, "wait": wait_s, "limit": limit}
         return _parsed(EventPage, self._once("GET", "events", timeout=wait_s + 20.0, params=asked))
+
+    def login(self) -> Login:
+        """Who the server is to Globus."""
+        return self._get(Login, "login")
+
+    def begin_login(self, way: LoginWay = "code") -> LoginStart:
+        """A link to open. Safe to repeat: the same question has the same link."""
+        return self._post(LoginStart, "login", {"way": way})
+
+    def finish_login(self, code: str) -> Login:
+        """Hand in the code that the link's page showed. Not retried: a code is good for one time."""
+        return _parsed(Login, self._once("POST", "login/code", json={"code": code}))
+
+    def logout(self) -> Login:
+        """Revoke the login at Globus and forget it."""
+        return _parsed(Login, self._call("DELETE", "login"))
 
     # -- how it is asked ---------------------------------------------------------------------------------------
 

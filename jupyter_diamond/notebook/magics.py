@@ -18,7 +18,9 @@ from . import api
 from .client import DiamondClient
 from .completion import register
 from .handle import Text
+from .login_text import LoginLink, left_text, login_text
 from .options import OptionParser, asks_for_help, envelope_of, idle_parser, positive, split, submit_parser
+from .prompt import ask_code
 from .session import Session, start
 from .tables import captured_table, events_table, idle_table, idle_text
 
@@ -34,6 +36,9 @@ HELP = """Your clusters as one pool.
 %diamond cancel T         ask its site to end it
 %diamond explain T        why it went where it went
 %diamond events [T]       what happened, to one task or to all (--limit N)
+%diamond auth             who you are to Globus, how, and until when
+%diamond login            log in to Globus: open a link, paste its code (--web: come back through the browser)
+%diamond logout           revoke that login and delete its tokens
 
 %%diamond_submit NAME [options]   run the cell as a job;  %%diamond_submit?  lists the options
 Any of them with ? after a space says more:  %diamond logs ?
@@ -67,7 +72,13 @@ def parsers() -> dict[str, OptionParser]:
         "cancel": _parser("cancel", "Ask the task's site to end it.", task=True),
         "explain": _parser("explain", "The stored decision: why it went where it went.", task=True),
         "events": _parser("events", "What happened, oldest first.", task=False),
+        "auth": _parser("auth", "Who you are to Globus, how, and until when."),
+        "login": _parser(
+            "login", "Log in to Globus: open a link, allow the access, paste the code that its page shows."
+        ),
+        "logout": _parser("logout", "Revoke the Globus login and delete its tokens."),
     }
+    found["login"].add_argument("--web", action="store_true", help="come back through the browser")
     found["sites"].add_argument("--refresh", action="store_true", help="ask the sites now")
     found["tasks"].add_argument("--active", action="store_true", help="only those that have not ended")
     found["tasks"].add_argument("--limit", type=positive, default=100, metavar="N", help="at most N rows (100)")
@@ -96,6 +107,9 @@ class DiamondMagics(Magics):
             "cancel": lambda said: api.task(said.T).cancel(),
             "explain": lambda said: api.task(said.T).explain(),
             "events": self._events,
+            "auth": lambda said: Text(login_text(self._session.client.login())),  # noqa: ARG005 - it takes no options
+            "login": self._login,
+            "logout": self._logout,
         }
 
     @line_magic
@@ -147,6 +161,18 @@ class DiamondMagics(Magics):
         if apart:
             _show(Text(apart))
         return idle_table(found, datetime.now(timezone.utc))
+
+    def _login(self, said: Any) -> Any:
+        client = self._session.client
+        start = client.begin_login("web" if said.web else "code")
+        _show(LoginLink(start))
+        if start.way == "web":
+            return Text("The browser says when it is done; %diamond auth tells who you are.")
+        return Text(login_text(client.finish_login(ask_code())))
+
+    def _logout(self, _said: Any) -> Any:
+        before = self._session.client.login()
+        return Text(left_text(before, self._session.client.logout()))
 
     def _said(self, act: Callable[[], Any]) -> Any:
         """A refusal is one sentence, without a traceback of ours; the user's own error keeps its own."""

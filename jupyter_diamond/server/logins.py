@@ -81,7 +81,7 @@ class CodeHandler(DiamondHandler):
 class CallbackHandler(DiamondHandler):
     """Where the browser comes back to: a page without any script, as it may show what others wrote."""
 
-    async def prepare(self) -> None:
+    async def prepare(self) -> None:  # type: ignore[override]  # as Jupyter's own APIHandler
         """Whatever becomes of it: no line of a log shall have the code."""
         self.request.uri = self.request.path
         await super().prepare()

@@ -49,7 +49,18 @@ def private_environment(
     bundle.parent.mkdir(parents=True, exist_ok=True)
     if not bundle.is_symlink():
         bundle.symlink_to(PACKAGE / "labextension")
-    ours = ("JUPYTER", "JPY_", "DIAMOND_", "SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SINFO_")
+    ours = (
+        "JUPYTER",
+        "JPY_",
+        "DIAMOND_",
+        "SLURM_",
+        "SBATCH_",
+        "SQUEUE_",
+        "SACCT_",
+        "SINFO_",
+        "GLOBUS_",
+        "PORTAL_CLIENT_",
+    )
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     environment |= {
         "JUPYTER_CONFIG_DIR": str(config),
@@ -57,6 +68,7 @@ def private_environment(
         "JUPYTER_RUNTIME_DIR": str(base / "runtime"),
         "JUPYTER_PREFER_ENV_PATH": "0",
         "IPYTHONDIR": str(base / "ipython"),
+        "GLOBUS_COMPUTE_USER_DIR": str(base / "globus_compute"),
         "JUPYTER_DIAMOND_STORE": str(base / "diamond" / "store.sqlite"),
         "JUPYTER_DIAMOND_SITES": str(sites or base / "sites.yaml"),
         "PYTHONPATH": os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH")))),
