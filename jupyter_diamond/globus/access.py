@@ -15,7 +15,18 @@ from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.login import Login, LoginHealth, LoginMode, LoginStart, LoginWay
 from jupyter_diamond.settings import DiamondGlobus
 
-from .problems import LOGIN, NOT_INSTALLED, LoginNeeded, again, by_policy, is_over, not_installed, problem_of, wants_of
+from .problems import (
+    LOGIN,
+    NOT_INSTALLED,
+    LoginNeeded,
+    again,
+    by_policy,
+    is_over,
+    not_installed,
+    problem_of,
+    stopping,
+    wants_of,
+)
 from .sources import SERVICE, TOKENS, Sources, installed, sources
 from .worker import Worker
 
@@ -50,10 +61,12 @@ class Globus:
         """What the state was learned from."""
         self._checked_at = float("-inf")
         self._wants: dict[str, Any] = {}
+        self._untold = False
         self._logins: Logins | None = None
         self._turn = asyncio.Lock()
         self._listeners: list[Listener] = []
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
 
     @property
     def public_url(self) -> str:
@@ -69,6 +82,8 @@ class Globus:
 
         Raises GlobusProblem; ``doing`` and ``sent`` are for errors that ``act`` did not turn into one itself.
         """
+        if self._closed:
+            raise stopping()
         if not installed():
             raise not_installed()
         try:
@@ -76,7 +91,7 @@ class Globus:
         except GlobusProblem as problem:
             self._heard(problem)
             raise
-        if self._state is not None and self._state.health != "signed_in" and not self._wants:
+        if self._state is not None and self._state.health != "signed_in" and not (self._wants or self._tasks):
             self._soon(self._check())
         return result
 
@@ -114,6 +129,7 @@ class Globus:
         self._checked_at = float("-inf")
         if name is not None and self._state is not None:
             self._state = self._state.model_copy(update={"identity": name})
+        self._untold = True  # also where the state is as before: somebody may wait for this
         return await self._renewed()
 
     async def logout(self) -> Login:
@@ -129,6 +145,7 @@ class Globus:
 
     async def close(self) -> None:
         """End the thread and let go of connections. A login stays as it is."""
+        self._closed = True
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -274,11 +291,13 @@ class Globus:
         problem: str = "",
     ) -> Login:  # fmt: skip
         session = self._session
-        mode: LoginMode = session.mode if session is not None else "tokens" if found.tokens is not None else "none"
+        mode: LoginMode = "tokens" if found.tokens is not None else "none"
+        if session is not None and not found.nothing:
+            mode = session.mode
         old = self._state
         if identity is None and old is not None and old.mode == mode and mode != "none":
             identity = old.identity
-        path = session.path if session is not None else found.tokens_file
+        path = found.tokens_file if session is None else session.path if mode != "none" else None
         return Login(
             health=health, mode=mode, identity=identity, problem=problem, expires_at=expires_at, ways=found.ways,
             service_identity=mode == "service" or str(identity).endswith("@clients.auth.globus.org"),
@@ -287,10 +306,11 @@ class Globus:
 
     def _set(self, login: Login) -> Login:
         old, self._state = self._state, login
-        before = None if old is None else (old.health, old.mode, old.identity)
-        if before != (login.health, login.mode, login.identity) and not (
-            before is None and login.health == "signed_in"
-        ):
+        changed = old is None or (old.health, old.mode, old.identity) != (login.health, login.mode, login.identity)
+        if old is None and login.health == "signed_in":
+            changed = False  # it was so before we knew
+        if changed or (self._untold and login.health == "signed_in"):
+            self._untold = False
             for listener in self._listeners:
                 listener(login)
         return login

@@ -184,7 +184,7 @@ def _store(session: AppSession, response: globus_sdk.OAuthTokenResponse) -> None
         ) from None
     except jwt.PyJWTError as error:
         raise GlobusProblem(
-            f"Who you are could not be verified ({error}): is the clock of this machine right? Then log in again.",
+            f"Who you are could not be verified ({error}): look at the clock of this machine, and log in again.",
             outcome="needs_login", sent=False,
         ) from error  # fmt: skip
     except (globus_sdk.GlobusError, NotGlobus) as error:

@@ -74,6 +74,12 @@ def not_installed() -> GlobusProblem:
     return GlobusProblem(NOT_INSTALLED, outcome="refused", sent=False)
 
 
+def stopping() -> GlobusProblem:
+    """The server goes."""
+    said = "Diamond is stopping on this Jupyter server."
+    return GlobusProblem(said, outcome="unreachable", sent=False, transient=True)
+
+
 def wants_of(problem: BaseException) -> dict[str, Any]:
     """What the next login must ask for, so that what was refused passes after it."""
     for error in _chain(problem):
@@ -259,10 +265,11 @@ def _no_grant(error: GlobusAPIError) -> str:
 def _policy(error: GlobusAPIError, service: str, doing: str) -> str:
     wants = _demanded(error)
     message = _line(str(wants.get("session_message") or ""))
-    if message:
-        return f"{service} wants another login while {doing}: {message}. Please {LOGIN}."
+    said = f": {message}. Please {LOGIN}." if message else f"; {LOGIN}."
     if wants.get("required_scopes"):
-        return f"{service} wants your consent while {doing}; {LOGIN}."
+        return f"{service} wants your consent while {doing}{said}"
+    if message:
+        return f"{service} wants another login while {doing}{said}"
     return f"{service} wants a fresh login, as a policy of the site says, while {doing}; {LOGIN}."
 
 

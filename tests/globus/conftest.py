@@ -6,6 +6,8 @@ import asyncio
 import logging
 import stat
 import time
+import traceback
+from typing import ClassVar
 
 import pytest
 import pytest_asyncio
@@ -33,22 +35,77 @@ def home(tmp_path):
     return found
 
 
+class Watched(Globus):
+    """Keeps everything that it ever answered, raised or told, as text."""
+
+    said: ClassVar[list[str]] = []
+
+    async def _keep(self, work):
+        try:
+            found = await work
+        except Exception as error:
+            evidence = getattr(error, "evidence", ())
+            self.said.append("".join(traceback.format_exception(error)) + repr(error) + repr(evidence))
+            raise
+        self.said.append(repr(found))
+        return found
+
+    async def call(self, act, **how):
+        return await self._keep(super().call(act, **how))
+
+    async def login(self):
+        return await self._keep(super().login())
+
+    async def begin(self, **how):
+        return await self._keep(super().begin(**how))
+
+    async def finish(self, code, **how):
+        return await self._keep(super().finish(code, **how))
+
+    async def logout(self):
+        return await self._keep(super().logout())
+
+
+def secrets_of(services):
+    """Everything secret that the services ever gave or were shown."""
+    found = {client.secret for client in services.auth.identities.clients.values()}
+    found |= {*services.auth.tokens, *services.auth.refresh_tokens}
+    for exchange in services.requests("oauth2"):
+        asked, answered = (one if isinstance(one, dict) else {} for one in (exchange.asked, exchange.answered))
+        found |= {asked[name] for name in ("code", "refresh_token", "token") if name in asked}
+        for part in (answered, *answered.get("other_tokens", ())):
+            found |= {part[name] for name in ("access_token", "refresh_token", "id_token") if name in part}
+    return found - {"wrong", "nonsense", ""}
+
+
 @pytest_asyncio.fixture
-async def globus_of(globus_services, home):
-    """Make a Globus: settings and environment as a server would have them. Two of one test share the files."""
+async def globus_of(globus_services, home, caplog, capfd):
+    """Make a Globus: settings and environment as a server would have them. Two of one test share the files.
+
+    After the test, no log line of any level, no output, answer, error or traceback may have had a token, a refresh
+    token, a client's secret or a code in it.
+    """
+    caplog.set_level("DEBUG")
+    Watched.said.clear()
     made = []
 
     def make(*, environ=None, **settings):
         settings = DiamondGlobus(
             **{"tokens_folder": str(home / "diamond" / "globus"), "client_id": "", "timeout_s": 5.0, **settings}
         )
-        one = Globus(settings, logging.getLogger("jupyter_diamond"), {"HOME": str(home), **(environ or {})})
+        one = Watched(settings, logging.getLogger("jupyter_diamond"), {"HOME": str(home), **(environ or {})})
         made.append(one)
         return one
 
     yield make
     for one in made:
         await one.close()
+    logged = [logging.Formatter().format(record) for phase in ("setup", "call") for record in caplog.get_records(phase)]
+    assert any(line.startswith("Starting new HTTP connection") for line in logged) or not globus_services.requests(
+        "POST"
+    )
+    told = "".join((*logged, *capfd.readouterr(), *Watched.said))
+    assert [secret for secret in secrets_of(globus_services) if secret in told] == []
 
 
 @pytest.fixture

@@ -28,6 +28,12 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "jupyter_diamond"
 
 
+OURS = (
+    "JUPYTER", "JPY_", "DIAMOND_", "SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SINFO_", "GLOBUS_", "PORTAL_CLIENT_",
+)  # fmt: skip
+"""What variables that we, or what we speak to, would heed begin with."""
+
+
 def private_environment(
     base: Path, *, sites: Path | None = None, extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
@@ -49,19 +55,7 @@ def private_environment(
     bundle.parent.mkdir(parents=True, exist_ok=True)
     if not bundle.is_symlink():
         bundle.symlink_to(PACKAGE / "labextension")
-    ours = (
-        "JUPYTER",
-        "JPY_",
-        "DIAMOND_",
-        "SLURM_",
-        "SBATCH_",
-        "SQUEUE_",
-        "SACCT_",
-        "SINFO_",
-        "GLOBUS_",
-        "PORTAL_CLIENT_",
-    )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     environment |= {
         "JUPYTER_CONFIG_DIR": str(config),
         "JUPYTER_DATA_DIR": str(data),
