@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from ruamel.yaml import YAML
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.login import Login, LoginStart
@@ -53,6 +54,18 @@ def schemas() -> dict[str, Any]:
     return dict(sorted(definitions.items()))
 
 
+_TRUTH = frozenset({"on", "off", "yes", "no", "y", "n"})
+
+
+def _quoted(value: Any) -> Any:
+    """The same, with quotes around a name such as ``on``, which readers of YAML 1.1 take for true."""
+    if isinstance(value, dict):
+        return {DoubleQuotedScalarString(k) if k in _TRUTH else k: _quoted(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_quoted(one) for one in value]
+    return DoubleQuotedScalarString(value) if isinstance(value, str) and value in _TRUTH else value
+
+
 def current(text: str) -> str:
     """The description with its components made new."""
     by_hand, mark, _ = text.partition(MARK)
@@ -62,7 +75,7 @@ def current(text: str) -> str:
     yaml.default_flow_style = False
     yaml.width = 110
     stream = io.StringIO()
-    yaml.dump({"components": {"schemas": schemas()}}, stream)
+    yaml.dump({"components": {"schemas": _quoted(schemas())}}, stream)
     return by_hand + mark + stream.getvalue()
 
 
