@@ -136,15 +136,16 @@ def test_no_two_rooms_use_each_other() -> None:
     assert circles == []
 
 
-RUNNER = [path for path in OURS if path.parent == PACKAGE / "cell" / "runner" and path.name != "__init__.py"]
+AT_SITES = (PACKAGE / "cell" / "runner", PACKAGE / "transport" / "remote")
+RUNNER = [path for path in OURS if path.parent in AT_SITES and path.name != "__init__.py"]
 
 
 def test_there_is_a_runner() -> None:
-    assert RUNNER != []
+    assert {path.parent for path in RUNNER} == set(AT_SITES)
 
 
 @pytest.mark.parametrize("path", RUNNER, ids=name_of)
-def test_the_runner_imports_the_standard_library_only(path: Path) -> None:
+def test_what_runs_at_sites_imports_the_standard_library_only(path: Path) -> None:
     wrong = []
     for module, line, at_top in imports(path):
         root = module.split(".")[0]

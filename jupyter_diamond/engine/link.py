@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from jupyter_diamond.errors import NotFound, TransportError
 from jupyter_diamond.model.attempt_files import attempt_folder
@@ -15,6 +16,9 @@ from jupyter_diamond.schedulers.registry import scheduler_for
 from jupyter_diamond.sites.machines import machine_of
 from jupyter_diamond.transport.base import Completed, Transport
 from jupyter_diamond.transport.registry import transport_for
+
+if TYPE_CHECKING:
+    from jupyter_diamond.globus.access import Globus
 
 
 @dataclass
@@ -68,10 +72,14 @@ class SiteLink:
 class SiteLinks(Mapping[str, SiteLink]):
     """The links of all configured sites, by name."""
 
-    def __init__(self, sites: tuple[Site, ...]) -> None:
+    def __init__(self, sites: tuple[Site, ...], globus: Globus, *, answer_s: float = 120.0) -> None:
+        """``answer_s``: how long an endpoint's answer is waited for beyond the command's own time."""
         self._links = {
             site.name: SiteLink(
-                site=site, transport=transport_for(site), scheduler=scheduler_for(site), machine=machine_of(site)
+                site=site,
+                transport=transport_for(site, globus, answer_s=answer_s),
+                scheduler=scheduler_for(site),
+                machine=machine_of(site),
             )
             for site in sites
         }

@@ -38,58 +38,6 @@ async def until(condition, within: float = 5.0):
         await asyncio.sleep(0.01)
 
 
-async def test_gives_back_output_errors_and_exit_code(shell):
-    done = await shell.run("printf 'a\\0b'; echo oops >&2; exit 7", timeout_s=10)
-    assert (done.exit, done.stdout, done.stderr, done.truncated, done.noise) == (7, b"a\0b", b"oops\n", False, b"")
-
-
-@pytest.mark.parametrize("script", ["", "true", ":", "# a comment", "trap 'echo bye' EXIT", "exec true"])
-async def test_every_script_that_ends_well_is_read(shell, script):
-    done = await shell.run(script, timeout_s=10)
-    assert done.exit == 0
-    assert done.stdout == (b"bye\n" if "bye" in script else b"")
-
-
-async def test_a_syntax_error_of_the_script_is_its_own(shell):
-    done = await shell.run("echo one\nif then (", timeout_s=10)
-    assert done.exit != 0
-    assert "syntax error" in done.err
-
-
-async def test_stdin_reaches_the_script_as_bytes(shell):
-    data = bytes(range(256)) * 40_000
-    done = await shell.run("cat | sha256sum; wc -c < /dev/null", stdin=data, timeout_s=30)
-    import hashlib
-
-    assert done.out.split()[0] == hashlib.sha256(data).hexdigest()
-
-
-async def test_a_script_may_ignore_its_stdin(shell):
-    done = await shell.run("echo fine", stdin=b"x" * 5_000_000, timeout_s=10)
-    assert (done.exit, done.out) == (0, "fine\n")
-
-
-async def test_a_script_longer_than_an_argument_may_be(shell):
-    many = 30_000
-    done = await shell.run("\n".join(f"echo 'it''s {i}'" for i in range(many)), timeout_s=60)
-    assert done.out.splitlines()[-1] == f"its {many - 1}"
-    assert len(done.out.splitlines()) == many
-
-
-async def test_output_is_bounded_and_says_so(shell):
-    done = await shell.run("head -c 3000000 /dev/zero | tr '\\0' x; echo e >&2; exit 4", timeout_s=30, max_bytes=1000)
-    assert (done.exit, done.stdout, done.truncated, done.stderr) == (4, b"x" * 1000, True, b"e\n")
-    done = await shell.run("head -c 300000 /dev/zero >&2; echo ok", timeout_s=30, max_bytes=1000)
-    assert (done.exit, done.out, len(done.stderr), done.truncated) == (0, "ok\n", 1000, True)
-    done = await shell.run("printf 1234567890", timeout_s=30, max_bytes=10)
-    assert (done.out, done.truncated) == ("1234567890", False)
-
-
-async def test_undecodable_output_is_escaped_not_dropped(shell):
-    done = await shell.run("printf 'a\\377b'", timeout_s=10)
-    assert done.out == "a\\xffb"
-
-
 async def test_the_environment_is_the_logins_and_the_sites_and_nothing_else(shell, monkeypatch):
     monkeypatch.setenv("JUPYTER_TOKEN", "s3cret")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
@@ -128,17 +76,6 @@ async def test_a_cancelled_caller_leaves_no_process(shell, tmp_path):
     await until(lambda: not alive(int(pids.read_text())))
 
 
-async def test_a_daemon_that_keeps_the_pipes_does_not_hold_up_the_answer(shell, tmp_path):
-    pid = tmp_path / "pid"
-    begun = time.monotonic()
-    done = await shell.run(f"setsid sleep 300 & echo $! > {pid}; echo said", timeout_s=30)
-    assert (done.exit, done.out) == (0, "said\n")
-    assert time.monotonic() - begun < 5
-    daemon = int(pid.read_text())
-    assert alive(daemon)
-    os.kill(daemon, 9)
-
-
 async def test_without_bash_nothing_was_sent(tmp_path):
     (tmp_path / "bash").write_text("not a program")
     (tmp_path / "bash").chmod(0o755)
@@ -159,30 +96,6 @@ async def test_a_killed_shell_leaves_an_unknown_outcome(shell):
 async def test_many_scripts_run_side_by_side(shell):
     answers = await asyncio.gather(*(shell.run(f"echo {i}", timeout_s=30) for i in range(40)))
     assert [a.out for a in answers] == [f"{i}\n" for i in range(40)]
-
-
-async def test_files_are_written_whole_in_private_folders(shell, tmp_path):
-    path = tmp_path / "a" / "b" / "file"
-    await shell.put(str(path), b"one")
-    await shell.put(str(path), b"three", mode=0o640)
-    assert path.read_bytes() == b"three"
-    assert oct(path.stat().st_mode & 0o777) == "0o640"
-    assert oct(path.parent.stat().st_mode & 0o777) == "0o700"
-    assert [p.name for p in path.parent.iterdir()] == ["file"]
-    assert await shell.size(str(path)) == 5
-    assert await shell.get(str(path), offset=1, limit=3) == b"hre"
-    assert await shell.get(str(path), offset=3) == b"ee"
-
-
-async def test_an_absent_file_is_told_from_an_unreadable_one(shell, tmp_path):
-    with pytest.raises(FileNotFoundError):
-        await shell.get(str(tmp_path / "nothing"))
-    assert await shell.size(str(tmp_path / "nothing")) is None
-    with pytest.raises(TransportError, match="Is a directory"):
-        await shell.get(str(tmp_path))
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(TransportError, match="could not write"):
-        await shell.put(str(tmp_path / "file" / "below"), b"")
 
 
 async def test_a_full_disk_leaves_the_old_file(shell, tmp_path):

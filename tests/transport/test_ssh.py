@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import pwd
 import subprocess
@@ -36,44 +35,11 @@ async def test_gives_back_output_errors_and_exit_code(node, reach):
     assert done.out == 'it\'s "blue" $HOME `x`\\|here I am\n'
 
 
-@pytest.mark.parametrize(
-    "script", ["", "true", "# a comment", "trap 'echo bye' EXIT", "exec true", "echo bye\nif then ("]
-)
-async def test_scripts_end_as_they_do_in_a_local_shell(node, reach, script):
-    done = await reach(node).run(script, timeout_s=20)
-    assert (done.exit == 0) == ("if then" not in script)
-    assert done.stdout == (b"bye\n" if "bye" in script else b"")
-
-
 async def test_all_commands_share_one_login(node, reach):
     shell = reach(node)
     answers = await asyncio.gather(*(shell.run(f"echo {i}", timeout_s=60) for i in range(12)))
     assert [a.out for a in answers] == [f"{i}\n" for i in range(12)]
     assert node.logins() == 1
-
-
-async def test_the_payload_reaches_the_script_byte_for_byte(node, reach):
-    data = bytes(range(256)) * 8_000
-    done = await reach(node).run("cat | sha256sum", stdin=data, timeout_s=30)
-    assert done.out.split()[0] == hashlib.sha256(data).hexdigest()
-
-
-async def test_a_script_may_ignore_its_payload(node, reach):
-    done = await reach(node).run("echo fine", stdin=b"x" * 3_000_000, timeout_s=30)
-    assert (done.exit, done.out) == (0, "fine\n")
-
-
-async def test_a_script_longer_than_an_argument_may_be(node, reach):
-    script = "\n".join(f"echo 'it''s {i} ü !x %'" for i in range(12_000))
-    assert len(script) > 200_000
-    done = await reach(node).run(script, timeout_s=60)
-    assert done.out.splitlines()[-1] == "its 11999 ü !x %"
-
-
-async def test_output_is_bounded_and_says_so(node, reach):
-    shell = reach(node)
-    done = await shell.run("head -c 3000000 /dev/zero; echo e >&2; exit 4", timeout_s=30, max_bytes=1000)
-    assert (done.exit, done.stdout, done.truncated, done.stderr) == (4, b"\0" * 1000, True, b"e\n")
 
 
 async def test_the_deadline_ends_our_client_and_leaves_the_outcome_unknown(node, reach, tmp_path):
@@ -93,45 +59,6 @@ async def test_a_held_script_ends_with_its_listener(node, reach, tmp_path):
     await until((tmp_path / "begun").exists)
     waiting.cancel()
     await until((tmp_path / "over").exists)
-
-
-async def test_a_daemon_that_keeps_the_channel_does_not_hold_up_the_answer(node, reach):
-    begun = time.monotonic()
-    done = await reach(node).run("setsid sleep 30 & echo $!", timeout_s=30)
-    assert time.monotonic() - begun < 15
-    os.kill(int(done.out), 9)
-
-
-async def test_files_are_written_whole_in_private_folders_and_read_in_parts(node, reach, tmp_path):
-    shell, path = reach(node), tmp_path / "it's a folder" / "b" / "file"
-    data = bytes(range(256)) * 2000
-    await shell.put(str(path), b"one")
-    await shell.put(str(path), data, mode=0o640)
-    assert path.read_bytes() == data
-    assert oct(path.stat().st_mode & 0o777) == "0o640"
-    assert oct(path.parent.stat().st_mode & 0o777) == "0o700"
-    assert [p.name for p in path.parent.iterdir()] == ["file"]
-    assert await shell.size(str(path)) == len(data)
-    assert await shell.get(str(path)) == data
-    assert await shell.get(str(path), limit=10) == data[:10]
-    assert await shell.get(str(path), offset=300, limit=400_000) == data[300:400_300]
-    assert await shell.get(str(path), offset=300, limit=7) == data[300:307]
-    assert await shell.get(str(path), offset=511_990) == data[511_990:]
-    assert await shell.get(str(path), offset=600_000) == b""
-    assert await shell.get(str(path), limit=0) == b""
-
-
-async def test_an_absent_file_is_told_from_an_unreadable_one(node, reach, tmp_path):
-    shell = reach(node)
-    with pytest.raises(FileNotFoundError):
-        await shell.get(str(tmp_path / "nothing"))
-    assert await shell.size(str(tmp_path / "nothing")) is None
-    with pytest.raises(TransportError, match=r"delta could not read .*: Is a directory"):
-        await shell.get(str(tmp_path))
-    (tmp_path / "file").write_text("x")
-    assert await shell.size(str(tmp_path / "file" / "below")) is None
-    with pytest.raises(TransportError, match="could not write"):
-        await shell.put(str(tmp_path / "file" / "below"), b"")
 
 
 async def test_paths_expand_at_the_site(node, reach):
