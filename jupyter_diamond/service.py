@@ -56,9 +56,11 @@ class DiamondService:
         self._settings, self._limits, self._log = engine, limits, log
         path = Path(store.path).expanduser()
         here = this_machine(sites.this_machine_workdir or str(path.parent / "here")) if sites.this_machine else None
-        self.globus = Globus(globus or DiamondGlobus(), log)
+        globus = globus or DiamondGlobus()
+        self.globus = Globus(globus, log)
         """Who we are to Globus. It imports nothing and asks nobody until a site, or the user, needs it."""
-        self.links = SiteLinks(load_catalogue(Path(sites.path).expanduser(), this_machine=here))
+        catalogue = load_catalogue(Path(sites.path).expanduser(), this_machine=here)
+        self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
         self._ledger = Ledger(path)
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s

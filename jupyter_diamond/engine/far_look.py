@@ -3,21 +3,34 @@
 The script looks every fraction of a second, at the site, and answers when there is news. So a result is heard of one
 round trip after it was written, and the site sees one shell and one connection, not a poll a job. The script ends with
 whoever listens to it: its input is held open, and at its end so is the wait.
+
+Where a transport lets no script wait, it looks once and answers; then we look again: soon after a job was submitted or
+began, ever more seldom while nothing happens.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import math
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from jupyter_diamond.engine import attempt_folder
 from jupyter_diamond.engine.attempt_folder import Seen, Started
 from jupyter_diamond.engine.link import SiteLink
+from jupyter_diamond.engine.pace import Pace, rest
+from jupyter_diamond.engine.watched import Watched, folders
+from jupyter_diamond.errors import TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.manifest import EndFile, Manifest
 from jupyter_diamond.parsing.quoting import quote
 
 _SLACK_S = 30.0
+_SOON_S, _SELDOM_S = 2.0, 30.0
+"""The first look after something happened, and the longest time between two."""
 _MOST_BYTES = 64 << 20
 _HEAD = re.compile(rb"@@diamond:(\d+) ([a-z.]+) (\d+)\n")
 
@@ -35,7 +48,92 @@ async def wait_for_news(link: SiteLink, wanted: Sequence[tuple[str, bool]], *, e
         max_bytes=_MOST_BYTES,
         hold_stdin=True,
     )
-    return parse_look(done.stdout)
+    return parse_look(done.stdout, cut=done.truncated)
+
+
+@dataclass
+class FarLooks:
+    """Looks into the folders of a site's jobs until cancelled, never twice at once.
+
+    ``unfinished`` gives the jobs to look for, ``note`` stores what was seen and says whether it was news, ``every_s``
+    is how often a script that waits looks, and ``changed`` is set when there are other jobs.
+    """
+
+    link: SiteLink
+    log: logging.Logger
+    unfinished: Callable[[], list[Watched]]
+    note: Callable[[Watched, Seen], Awaitable[bool]]
+    every_s: Callable[[], float]
+    changed: asyncio.Event
+
+    async def run(self) -> None:
+        """Look in the way that the transport allows."""
+        await (self._wait_there() if self.link.transport.longest_wait_s > 0 else self._come_again())
+
+    async def _wait_there(self) -> None:
+        pace = Pace(0.5, 30.0)
+        while True:
+            self.changed.clear()
+            jobs = self.unfinished()
+            if not jobs:
+                await rest(self.changed, None)
+                continue
+            begun = time.monotonic()
+            news = await self._look(jobs, leave_when_changed=True)
+            if news or time.monotonic() - begun > 5.0:
+                pace.reset()
+            else:
+                await asyncio.sleep(pace.next())
+
+    async def _come_again(self) -> None:
+        pace = Pace(_SOON_S, _SELDOM_S)
+        look_at, seen = math.inf, set[str]()
+        while True:
+            self.changed.clear()
+            jobs = self.unfinished()
+            names = {known.task.id for known in jobs}
+            if names - seen:
+                pace.reset()
+                look_at = min(look_at, time.monotonic() + pace.next())
+            seen = names
+            if not jobs:
+                look_at = math.inf
+                await rest(self.changed, None)
+            elif (wait_s := look_at - time.monotonic()) > 0:
+                await rest(self.changed, wait_s)
+            else:
+                if await self._look(jobs):
+                    pace.reset()
+                look_at = time.monotonic() + pace.next()
+
+    async def _look(self, jobs: list[Watched], *, leave_when_changed: bool = False) -> bool:
+        """Look for news of these jobs; with ``leave_when_changed`` only as long as there are no others."""
+        asking = asyncio.create_task(wait_for_news(self.link, folders(jobs), every_s=self.every_s()))
+        try:
+            if leave_when_changed and await self._changed_before(asking, jobs):
+                return True
+            news = False
+            for i, seen in (await asking).items():
+                news = await self.note(jobs[i], seen) or news
+            return news
+        except TransportError as problem:
+            self.log.info("%s: %s", self.link.name, problem.message)
+            return False
+        finally:
+            asking.cancel()
+            await asyncio.wait({asking})
+
+    async def _changed_before(self, asking: asyncio.Task[dict[int, Seen]], jobs: list[Watched]) -> bool:
+        """Whether there are other jobs to look for before the site says anything of these."""
+        while not asking.done():
+            woken = asyncio.create_task(self.changed.wait())
+            await asyncio.wait({asking, woken}, return_when=asyncio.FIRST_COMPLETED)
+            woken.cancel()
+            self.changed.clear()
+            if not asking.done() and folders(self.unfinished()) != folders(jobs):
+                await asyncio.sleep(0.2)  # many cells are often submitted at once
+                return True
+        return False
 
 
 def look_script(wanted: Sequence[tuple[str, bool]], *, every_s: float, for_s: float) -> str:
@@ -64,14 +162,19 @@ done
 """
 
 
-def parse_look(answer: bytes) -> dict[int, Seen]:
-    """The files that the script found, as values; one that makes no sense is named in ``unreadable``."""
+def parse_look(answer: bytes, *, cut: bool = False) -> dict[int, Seen]:
+    """The files that the script found, as values; one that makes no sense is named in ``unreadable``.
+
+    Where the answer was ``cut``, the last folder may lack a file: it is left for the next look, if there were others.
+    """
     found: dict[int, dict[str, bytes]] = {}
     at = 0
     while (head := _HEAD.match(answer, at)) is not None:
         size = int(head[3])
         found.setdefault(int(head[1]), {})[head[2].decode()] = answer[head.end() : head.end() + size]
         at = head.end() + size + 1
+    if cut and len(found) > 1:
+        found.popitem()
     return {i: _seen(parts) for i, parts in found.items()}
 
 

@@ -12,14 +12,14 @@ from functools import partial
 
 from jupyter_diamond.engine import attempt_folder
 from jupyter_diamond.engine.attempt_folder import Seen
-from jupyter_diamond.engine.far_look import wait_for_news
+from jupyter_diamond.engine.far_look import FarLooks
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace, rest
 from jupyter_diamond.engine.reconcile import final, from_folder, from_queue, lost
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, Submitter, newest
-from jupyter_diamond.engine.watched import Watched, folders
+from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import SchedulerError, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
@@ -81,7 +81,7 @@ class SiteWatcher:
 
     async def run(self) -> None:
         """Work until cancelled. Files and questions have a loop each: a hanging scheduler never delays a result."""
-        look_loop = self._look_loop if self.link.transport.shares_files else self._far_look_loop
+        look_loop = self._look_loop if self.link.transport.shares_files else self._far_looks().run
         loops = [
             asyncio.create_task(self._ask_loop(), name=f"diamond-ask-{self.link.name}"),
             asyncio.create_task(look_loop(), name=f"diamond-look-{self.link.name}"),
@@ -95,52 +95,21 @@ class SiteWatcher:
                 if known.submission is not None:
                     known.submission.cancel()
 
+    def _far_looks(self) -> FarLooks:
+        return FarLooks(
+            self.link,
+            self.log,
+            unfinished=self._unfinished,
+            note=self._note_folder,
+            every_s=lambda: max(0.2, 5.0 * self._file_wait()),  # a look costs a site more than it costs this machine
+            changed=self._looks,
+        )
+
     async def _look_loop(self) -> None:
         while True:
             self._looks.clear()
             await self._look_into_folders()
             await rest(self._looks, self._file_wait() if self._unfinished() else None)
-
-    async def _far_look_loop(self) -> None:
-        """As ``_look_loop``, where files are out of reach: the site itself looks, and says when there is news."""
-        pace = Pace(0.5, 30.0)
-        while True:
-            self._looks.clear()
-            jobs = self._unfinished()
-            if not jobs:
-                await rest(self._looks, None)
-                continue
-            begun = time.monotonic()
-            try:
-                news = await self._far_news(jobs)
-            except TransportError as problem:
-                self.log.info("%s: %s", self.link.name, problem.message)
-                news = False
-            if news or time.monotonic() - begun > 5.0:
-                pace.reset()
-            else:
-                await asyncio.sleep(pace.next())
-
-    async def _far_news(self, jobs: list[Watched]) -> bool:
-        """Wait until something happened in these jobs' folders, or there are other jobs to wait for."""
-        every_s = max(0.2, 5.0 * self._file_wait())  # a look costs a site more than it costs this machine
-        asking = asyncio.create_task(wait_for_news(self.link, folders(jobs), every_s=every_s))
-        try:
-            while not asking.done():
-                woken = asyncio.create_task(self._looks.wait())
-                await asyncio.wait({asking, woken}, return_when=asyncio.FIRST_COMPLETED)
-                woken.cancel()
-                self._looks.clear()
-                if not asking.done() and folders(self._unfinished()) != folders(jobs):
-                    await asyncio.sleep(0.2)  # many cells are often submitted at once
-                    return True
-            news = False
-            for i, seen in asking.result().items():
-                news = await self._note_folder(jobs[i], seen) or news
-            return news
-        finally:
-            asking.cancel()
-            await asyncio.wait({asking})
 
     async def _ask_loop(self) -> None:
         while True:

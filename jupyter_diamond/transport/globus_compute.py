@@ -45,7 +45,7 @@ class GlobusComputeTransport(ShellFiles):
         """``answer_s``: how long an answer is waited for beyond the command's own time."""
         assert site.endpoint is not None, "the catalogue wants an endpoint for this transport"
         super().__init__(site.name)
-        self._answer_s = answer_s
+        self.answer_s = answer_s
         self._endpoint = Endpoint(globus, site.endpoint, where=site.name, host=site.host)
         self._queue = CommandQueue(tasks_of(globus), self._endpoint, env=site.env, folder=site.workdir)
 
@@ -89,7 +89,7 @@ class GlobusComputeTransport(ShellFiles):
         await self._queue.close()
 
     async def _carry(self, what: Script | Piece) -> FarAnswer:
-        return await self._queue.carry(what, answer_s=self._answer_s)
+        return await self._queue.carry(what, answer_s=self.answer_s)
 
     async def _brought(self, stdin: bytes) -> str:
         """The name of a file at the site that holds it; the script that reads it removes it. Raises TransportError."""

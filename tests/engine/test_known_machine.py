@@ -4,6 +4,7 @@ The commands beside the service show what a live controller printed, with one ti
 """
 
 import asyncio
+import logging
 import re
 import stat
 from pathlib import Path
@@ -13,11 +14,13 @@ import pytest
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.submit import Submitter
 from jupyter_diamond.errors import Infeasible
+from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import FreeNode, NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.model.task import Attempt
+from jupyter_diamond.settings import DiamondGlobus
 from tests.engine import cells
 from tests.engine.conftest import until
 
@@ -105,7 +108,8 @@ async def test_a_site_that_is_no_known_machine_is_left_as_it_is(bench, commands)
 
 def script(machine, *, envelope, partition, **site):
     """The batch script of an attempt at such a site."""
-    (link,) = SiteLinks((Site(name="v", scheduler="slurm", machine=machine, **site),)).values()
+    sites = (Site(name="v", scheduler="slurm", machine=machine, **site),)
+    (link,) = SiteLinks(sites, Globus(DiamondGlobus(), logging.getLogger("diamond.test"))).values()
     data = cells.bundle("x = 1")
     request = cells.request("x = 1", data, envelope=envelope)
     now = from_epoch(1_796_000_000)

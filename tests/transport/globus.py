@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.site import Site
@@ -22,3 +23,11 @@ def site_at(endpoint_id, folder, **fields):
     return Site(
         name="delta", transport="globus-compute", scheduler="slurm", endpoint=endpoint_id, workdir=str(folder), **fields
     )
+
+
+def catalogue(endpoint_id, site):
+    """A site catalogue with one cluster, as the testbed gives it, behind an endpoint."""
+    del site["env"]  # the endpoint has it
+    site |= {"transport": "globus-compute", "endpoint": endpoint_id, "python": sys.executable}
+    fields = [f"{key}: {json.dumps(value)}" for key, value in site.items()]
+    return "\n    ".join([f"sites:\n  - {fields[0]}", *fields[1:]]) + "\n"
