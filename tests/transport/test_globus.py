@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from jupyter_diamond.errors import TransportError
-from tests.live.globus import BOB
 from tests.transport.conftest import until
 from tests.transport.globus import signed_in, site_at
 
@@ -84,6 +83,8 @@ async def test_an_endpoint_that_refuses_is_not_asked_again_and_again(globus_serv
 
 
 async def test_the_endpoint_of_somebody_else_is_said_to_be(globus_services, far):
+    from tests.live.globus import BOB
+
     theirs = globus_services.compute.add_endpoint("theirs", owner=BOB)
     problem = await refused(far(theirs))
     assert (problem.outcome, problem.transient) == ("refused", False)
