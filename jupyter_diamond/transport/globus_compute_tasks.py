@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from jupyter_diamond.errors import GlobusProblem
-from jupyter_diamond.globus.problems import problem_of
+from jupyter_diamond.globus.problems import again, problem_of
 from jupyter_diamond.model.manifest import ForeignValue
 
 from .globus_compute_wire import FUNCTION, FarAnswers, function_source
@@ -86,11 +86,19 @@ class ComputeTasks:
         self._function: str | None = None
         self._news = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
+        self._quiet: tuple[float, GlobusProblem] | None = None
+        """Until when the service, which was asked too often, is asked nothing."""
 
     async def submit(self, endpoint: str, order: Mapping[str, Any], *, doing: str) -> Open:
         """Hand one order in, with one request. Raises GlobusProblem, whose ``sent`` tells what became of it."""
+        if self._quiet is not None and time.monotonic() < self._quiet[0]:
+            raise again(self._quiet[1])
         submit = functools.partial(self._submit, endpoint, order, doing)
-        task_id = await self._globus.call(submit, doing=doing, sent=True)
+        try:
+            task_id = await self._globus.call(submit, doing=doing, sent=True)
+        except GlobusProblem as problem:
+            self._keep_quiet(problem)
+            raise
         first, now = self._first.get(endpoint, _FIRST_S), time.monotonic()
         task = self._open[task_id] = Open(id=task_id, endpoint=endpoint, begun=now, step=first, due=now + first)
         task.heard.add_done_callback(_looked_at)
@@ -103,12 +111,7 @@ class ComputeTasks:
         """Nobody waits for it any more."""
         self._open.pop(task.id, None)
         task.heard.cancel()
-
-    async def close(self) -> None:
-        """Ask no more; what was handed in goes on."""
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.wait({self._asking})
+        self._news.set()  # there may be nothing left to ask for
 
     def _submit(self, endpoint: str, order: Mapping[str, Any], doing: str, clients: Clients) -> str:
         """On the thread of the login."""
@@ -170,10 +173,15 @@ class ComputeTasks:
             self._note(task, found if found is not None else TaskDoc())
         return 0.0
 
+    def _keep_quiet(self, problem: GlobusProblem) -> None:
+        if problem.outcome == "throttled":
+            self._quiet = (time.monotonic() + (problem.retry_after_s or _THROTTLED_S), problem)
+
     def _troubled(self, problem: GlobusProblem, asked: Sequence[Open], trouble: float) -> float:
         """A question without an answer says nothing about any task, unless no question will get one."""
         if problem.outcome in ("throttled", "unreachable"):
             _log.info("%s", problem.message)
+            self._keep_quiet(problem)
             least = _THROTTLED_S if problem.outcome == "throttled" else 1.0
             return problem.retry_after_s or min(max(2 * trouble, least), 30.0)
         for task in asked:

@@ -168,7 +168,7 @@ def completed(where: str, script: Script, answer: FarAnswer) -> Completed:
             evidence=tuple(stderr.decode("utf-8", "backslashreplace").splitlines()[:20]),
         )
     if answer.end != "ended":
-        why = answer.why.rstrip(".") or "no reason given"
+        why = "".join(c if c.isprintable() else " " for c in answer.why)[:300].rstrip(". ") or "no reason given"
         raise TransportError(f"{where} could not start a command: {why}. Nothing was run.", outcome="not_sent")
     # where bytes are missing, the reader must not take the rest for what follows
     reader = Reader(script.mark, max(0, len(head) - 2 * NOISE_BYTES) if answer.out.gap else script.max_bytes)

@@ -1,12 +1,18 @@
 """What the script that waits at a site says, and how it is read."""
 
+import asyncio
+import contextlib
+import itertools
 import json
+import logging
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from jupyter_diamond.engine.far_look import look_script, parse_look
+from jupyter_diamond.engine.far_look import FarLooks, look_script, parse_look
+from jupyter_diamond.transport.base import Completed
 
 STARTED = {"at": 1.5, "host": "n1", "pid": 3, "native": "77"}
 END = {
@@ -81,3 +87,106 @@ def test_a_folder_that_is_gone_is_no_news(folders):
 )
 def test_a_garbled_answer_makes_no_end(answer):
     assert all(seen.end is None for seen in parse_look(answer).values())
+
+
+class Silent:
+    """A transport that lets no script wait; its site has news when it is told so."""
+
+    longest_wait_s = 0.0
+
+    def __init__(self, delay_s=0.0):
+        self.looks, self.at_once, self.most_at_once = [], 0, 0
+        self.news, self.delay_s = b"", delay_s
+
+    async def run(self, script, **_):
+        self.looks.append(time.monotonic())
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(self.delay_s)
+        self.at_once -= 1
+        said, self.news = self.news, b""
+        return Completed(exit=0, stdout=said, stderr=b"")
+
+
+class Jobs:
+    """Jobs that are looked for, by number."""
+
+    def __init__(self, transport, monkeypatch):
+        monkeypatch.setattr("jupyter_diamond.engine.far_look._SOON_S", 0.1)
+        monkeypatch.setattr("jupyter_diamond.engine.far_look._SELDOM_S", 0.8)
+        self.there, self.noted, self.changed = [], [], asyncio.Event()
+        link = SimpleNamespace(name="delta", transport=transport)
+        log = logging.getLogger("diamond.test")
+        self.looks = FarLooks(link, log, lambda: list(self.there), self.note, lambda: 0.2, self.changed)
+
+    def add(self, name):
+        attempt = SimpleNamespace(folder=f"/attempts/{name}", started_at=None)
+        self.there.append(SimpleNamespace(task=SimpleNamespace(id=name, attempt=attempt)))
+        self.changed.set()
+
+    async def note(self, known, seen):
+        self.noted.append(known.task.id)
+        return True
+
+
+@contextlib.asynccontextmanager
+async def looking(jobs):
+    task = asyncio.ensure_future(jobs.looks.run())
+    yield
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def gaps(looks):
+    return [after - before for before, after in itertools.pairwise(looks)]
+
+
+@pytest.mark.asyncio
+async def test_where_no_script_may_wait_looks_become_ever_more_seldom(monkeypatch):
+    transport = Silent()
+    jobs = Jobs(transport, monkeypatch)
+    async with looking(jobs):
+        await asyncio.sleep(0.3)
+        assert transport.looks == [], "nobody looks for nothing"
+        jobs.add("a")
+        await asyncio.sleep(2.6)
+    waits = gaps(transport.looks)
+    assert 4 <= len(transport.looks) <= 5
+    assert waits[0] < waits[1] < waits[2]
+    assert max(waits) < 1.1
+
+
+@pytest.mark.asyncio
+async def test_another_job_and_every_news_make_looks_frequent_again(monkeypatch):
+    transport = Silent()
+    jobs = Jobs(transport, monkeypatch)
+    async with looking(jobs):
+        jobs.add("a")
+        await asyncio.sleep(1.7)
+        before = len(transport.looks)
+        jobs.add("b")
+        await asyncio.sleep(0.4)
+        assert len(transport.looks) >= before + 1
+        transport.news = b'@@diamond:1 started.json 9\n{"at": 1}\n'
+        await asyncio.sleep(1.1)
+    assert jobs.noted == ["b"]
+    assert len(transport.looks) >= before + 3
+
+
+@pytest.mark.asyncio
+async def test_there_are_never_two_looks_at_once(monkeypatch):
+    transport = Silent(delay_s=0.3)
+    jobs = Jobs(transport, monkeypatch)
+    async with looking(jobs):
+        for i in range(8):
+            jobs.add(str(i))
+            await asyncio.sleep(0.15)
+    assert transport.most_at_once == 1
+    assert 2 <= len(transport.looks) <= 4
+
+
+def test_an_answer_that_was_cut_leaves_its_last_folder_for_the_next_look():
+    one = b'@@diamond:%d started.json 9\n{"at": 1}\n'
+    assert list(parse_look(one % 0 + one % 1, cut=True)) == [0]
+    assert list(parse_look(one % 0, cut=True)) == [0]
+    assert list(parse_look(one % 0 + one % 1)) == [0, 1]
