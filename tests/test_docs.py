@@ -84,9 +84,10 @@ def test_the_defaults_in_the_readme_are_the_real_ones(trait, row):
 def test_the_site_catalogue_of_the_readme_loads(tmp_path):
     text = re.search(r"```yaml\n(.*?)```", README, re.DOTALL).group(1)
     (tmp_path / "sites.yaml").write_text(text)
-    delta, anvil = load_catalogue(tmp_path / "sites.yaml", this_machine=None)
+    delta, anvil, behind_globus = load_catalogue(tmp_path / "sites.yaml", this_machine=None)
     assert (delta.name, delta.scheduler, delta.modules.kind) == ("delta", "slurm", "login_shell")
     assert (anvil.transport, anvil.host) == ("ssh", "anvil-login")
+    assert (behind_globus.transport, str(behind_globus.endpoint)[:8]) == ("globus-compute", "01234567")
 
 
 def test_every_field_of_a_site_is_in_the_readme():

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from jupyter_diamond.errors import TransportError
 
 from .base import Completed
-from .marks import Reader, wrap
+from .marks import NOISE_BYTES, Reader, wrap
 from .pipes import Bounded, let_go, talk
 from .shell_files import ShellFiles
 from .ssh_client import REMOTE, Client, client_environment, crowded, never_opened, part_noise
@@ -100,7 +100,8 @@ class SshTransport(ShellFiles):
         text = f"{self._exports}printf '<<dmd:{mark}>>\\n' >&2\n{wrap(order.script, mark)}"
         started = time.monotonic()
         process = await self._start(socket)
-        reader, errors = Reader(mark, order.max_bytes), Bounded(order.max_bytes)
+        # our mark and what stands before it take nothing from the script's own room
+        reader, errors = Reader(mark, order.max_bytes), Bounded(order.max_bytes + NOISE_BYTES)
         pieces = (text.encode() + b"\0", order.stdin)
         talked = talk(process, pieces, reader, errors, after_mark_s=_AFTER_MARK_S, hold_stdin=order.hold_stdin)
         try:
@@ -117,7 +118,7 @@ class SshTransport(ShellFiles):
         if not reader.ended and code == 255:
             raise self._lost(reader, said, socket)
         done = reader.answer(where=self._where, code=code, stderr=said, stderr_cut=errors.cut, seconds=seconds)
-        return part_noise(done, mark)
+        return part_noise(done, mark, max_bytes=order.max_bytes)
 
     async def _start(self, socket: str) -> asyncio.subprocess.Process:
         # no connection of its own: only what the master carries, never a second login

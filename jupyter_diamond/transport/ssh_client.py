@@ -158,7 +158,9 @@ def why_not(client: Client, stderr: str, *, login: str) -> Refusal:
     return Refusal(f"{where} is not reachable by ssh: {last}. It is tried again.", _UNREACHED_S)
 
 
-def part_noise(done: Completed, mark: str) -> Completed:
-    """Without what start-up files of the login shell printed on stderr before our script began."""
+def part_noise(done: Completed, mark: str, *, max_bytes: int) -> Completed:
+    """Without what start-up files of the login shell printed on stderr before our script began; then bounded."""
     before, found, after = done.stderr.partition(f"<<dmd:{mark}>>\n".encode())
-    return done.model_copy(update={"stderr": after, "noise": done.noise + before}) if found else done
+    said, noise = (after, done.noise + before) if found else (done.stderr, done.noise)
+    cut = done.truncated or len(said) > max_bytes
+    return done.model_copy(update={"stderr": said[:max_bytes], "noise": noise, "truncated": cut})
