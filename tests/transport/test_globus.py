@@ -6,6 +6,7 @@ Before: the service never saw the request. After: it did what was asked, and its
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from pathlib import Path
@@ -99,6 +100,23 @@ async def test_a_login_that_ended_is_a_state_and_mends_itself(globus_services, e
     assert (problem.outcome, problem.needs_login, problem.transient) == ("not_sent", True, True)
     assert "log in" in problem.message
     assert ran.times == 0
+    shell._endpoint._globus._environ["JUPYTER_DIAMOND_TOKENS"] = json.dumps(globus_services.auth.issue())
+    assert (await shell.run(ran.script, timeout_s=10)).out == "done\n"
+
+
+async def test_who_asked_too_often_asks_nothing_until_the_time_that_was_named(globus_services, far, ran):
+    shells = [far(globus_services.compute.add_endpoint(f"login{i}")) for i in range(2)]
+    for shell in shells:
+        await shell.run("true", timeout_s=10)
+    globus_services.fault(SUBMIT, status=429, headers={"Retry-After": "2"})
+    begun, before = time.monotonic(), len(globus_services.requests(""))
+    for shell in shells:
+        problem = await refused(shell, ran.script)
+        assert (problem.outcome, problem.transient) == ("not_sent", True)
+        assert "wants fewer requests" in problem.message
+    assert len(globus_services.requests("")) == before + 1
+    await until(lambda: time.monotonic() - begun > 2.1)
+    assert (await shells[1].run(ran.script, timeout_s=10)).out == "done\n"
 
 
 # what may have been taken: unknown, and never sent twice
@@ -201,7 +219,7 @@ async def test_a_command_that_waited_beyond_its_time_is_not_run(globus_services,
     assert problem.outcome == "unknown"
     globus_services.compute.set_online(endpoint)
     assert (await far(endpoint).run("echo on", timeout_s=10)).out == "on\n"
-    (old,) = [task for task in globus_services.compute.tasks_of(endpoint) if "echo on" in str(task) or task][1:2]
+    _, old, _ = globus_services.compute.tasks_of(endpoint)
     await until(lambda: old.status == "success")
     assert '"late": true' in old.data
     assert ran.times == 0
