@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -31,12 +31,14 @@ from jupyter_diamond.transport.globus_compute_wire import (
 )
 
 
-@pytest.fixture(scope="module")
+FAR = {}
+"""The module as an endpoint has it: its text, executed in an empty namespace."""
+exec(function_source(), FAR)
+
+
+@pytest.fixture
 def far():
-    """The module as an endpoint has it: its text, executed in an empty namespace."""
-    namespace = {}
-    exec(function_source(), namespace)
-    return namespace
+    return FAR
 
 
 def call(far, scripts, folder, **how):
@@ -126,22 +128,21 @@ def test_the_path_is_without_the_virtual_environment_of_the_agent(far, monkeypat
     assert far["own_path"]("/home/me/agent/bin:/usr/bin::/home/me/agent/bin/:/bin") == "/usr/bin:/bin"
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 10_000_000), min_size=1, max_size=40), st.integers(0, 20_000_000))
 def test_the_water_level_leaves_what_is_small_and_fits(sizes, most):
-    namespace = {}
-    exec(function_source(), namespace)
-    level = namespace["water_level"](sizes, most)
+    level = FAR["water_level"](sizes, most)
     assert sum(min(size, level) for size in sizes) <= most
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=20_000))
 def test_bytes_survive_both_ways(data):
-    namespace = {}
-    exec(function_source(), namespace)
-    assert unpacked(namespace["packed"](data)) == data
-    assert namespace["unpacked"](packed(data)) == data
+    assert unpacked(FAR["packed"](data)) == data
+    assert FAR["unpacked"](packed(data)) == data
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_what_is_not_packed_bytes_is_refused(text):
     try:
@@ -164,6 +165,7 @@ STREAMS = st.builds(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["ended", "overrun", "not_started", "kept"]), st.text(max_size=400), STREAMS, STREAMS,
     st.one_of(st.none(), st.integers()),
@@ -186,6 +188,7 @@ def readable(*streams):
     return True
 
 
+@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
