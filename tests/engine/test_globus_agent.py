@@ -14,7 +14,7 @@ import pytest_asyncio
 from jupyter_diamond.errors import TransportError
 from jupyter_diamond.model.states import State
 from tests.engine.conftest import ended, until
-from tests.engine.test_globus_site import SUBMIT, at_delta, in_state, quiet, reading, types, value
+from tests.engine.test_globus_site import SUBMIT, at_delta, in_state, online, quiet, reading, types, value
 from tests.transport.globus import catalogue
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slurm, pytest.mark.globus]
@@ -51,8 +51,7 @@ async def pool(agent, bench, testbed, tmp_path):
 
 async def test_a_cell_runs_through_the_real_agent_and_comes_back(pool, agent, testbed):
     service = await pool.start()
-    await service.refresh("delta")
-    found = await reading(service)
+    found = await online(service)
     assert (found.health, found.transport, found.gpus_total) == ("online", "globus-compute", 24)
     source = "import os\nprint('on', os.environ['SLURM_CLUSTER_NAME'], 'ü')\nanswer = os.environ.get('OMP_NUM_THREADS')"
     task = await pool.submit(service, source, outputs=("answer",), envelope=at_delta())
@@ -67,7 +66,7 @@ async def test_a_cell_runs_through_the_real_agent_and_comes_back(pool, agent, te
 async def test_an_answer_lost_after_the_real_agent_got_the_submission_leaves_one_job(pool, agent, tmp_path, fault):
     """B03, B06: never two jobs."""
     service = await pool.start(lookup_for_s=5.0)
-    await service.refresh("delta")
+    await online(service)
     await until(lambda: quiet(agent.services, agent.endpoint))
     agent.services.fault(SUBMIT, when="after", **fault)
     source = f"open({str(tmp_path / 'runs')!r}, 'a').write('run ')\nanswer = 1"
@@ -86,7 +85,7 @@ async def test_a_user_endpoint_killed_under_a_submission_leaves_one_job(pool, ag
     for link in service.links.values():
         if link.name == "delta":
             link.transport.answer_s = 8.0
-    await service.refresh("delta")
+    await online(service)
     link = service.links["delta"]
     taken = tmp_path / "taken"
     from tests.engine.faults import FaultyScheduler
@@ -132,13 +131,7 @@ async def test_an_agent_that_is_stopped_and_started_changes_no_state(pool, agent
     done = await ended(service, task, seconds=120)
     assert (done.state, len(done.attempts), done.attempt.submissions) == (State.COMPLETED, 1, 1), done.cause
     assert await value(service, task) == 42
-    await service.refresh("delta")
-
-    async def online():
-        await service.refresh("delta")
-        return (await reading(service)).health == "online"
-
-    assert await until(online, 60)
+    await online(service)
 
 
 async def test_an_agent_that_is_killed_is_noticed_and_its_successor_is_used(pool, agent):

@@ -30,7 +30,6 @@ from jupyter_diamond.transport.globus_compute_wire import (
     unpacked,
 )
 
-
 FAR = {}
 """The module as an endpoint has it: its text, executed in an empty namespace."""
 exec(function_source(), FAR)
