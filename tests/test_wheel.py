@@ -20,6 +20,8 @@ NEEDED = (
     "jupyter_diamond/globus/endpoint_template/user_config_template.yaml.j2",
     "jupyter_diamond/globus/endpoint_template/user_config_schema.json",
     "jupyter_diamond/globus/endpoint_template/user_environment.yaml",
+    "jupyter_diamond/globus/endpoint_template/setup.sh",
+    "jupyter_diamond/globus/endpoint_template/start.sh",
     "jupyter_diamond/store/migrations/env.py",
     ".data/data/etc/jupyter/jupyter_server_config.d/jupyter_diamond.json",
     ".data/data/share/jupyter/labextensions/jupyter-diamond/package.json",

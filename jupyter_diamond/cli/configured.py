@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 from jupyter_core.application import JupyterApp
 
@@ -26,3 +27,8 @@ def read_settings() -> Settings:
     app.log.setLevel(logging.CRITICAL)
     app.read()
     return app
+
+
+def catalogue_path() -> Path:
+    """Where the site catalogue is, or would be."""
+    return Path(DiamondSites(parent=read_settings()).path).expanduser()

@@ -6,6 +6,7 @@ import argparse
 from typing import NamedTuple
 
 from jupyter_diamond import __version__
+from jupyter_diamond.engine.endpoint_setup import NAME, VENV
 from jupyter_diamond.notebook.options import add_needs
 
 DONE, FAILED, USAGE, NO_SERVER, NOT_FOUND = 0, 1, 2, 3, 4
@@ -13,8 +14,8 @@ _STATUSES = f"""\
 Exit status: {DONE} done; {FAILED} not done, or a check failed, or nothing is idle; {USAGE} the line is wrong;
 {NO_SERVER} no Jupyter server with Diamond was found; {NOT_FOUND} no such task or site.
 
-All verbs ask your running Jupyter server; doctor, init-sites, auth, login and logout work without one, too. With
-several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and DIAMOND_SERVER_TOKEN name another one.
+All verbs ask your running Jupyter server; doctor, init-sites, auth, login, logout and endpoint-setup work without
+one, too. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and DIAMOND_SERVER_TOKEN name another one.
 """
 
 
@@ -41,6 +42,27 @@ VERBS: tuple[Verb, ...] = (
         (_arg("--web", action="store_true", help="come back through the browser; needs an application of yours"),),
     ),
     Verb("logout", "Revoke the Globus login and delete its tokens."),
+    Verb(
+        "endpoint-setup",
+        "Make a login node an endpoint of yours for Globus Compute, over your ssh; again: bring it up to date.",
+        (
+            _arg("host", metavar="HOST", nargs="?", help="as you write it for ssh, or a site with transport: ssh"),
+            _arg("--name", default=NAME, metavar="NAME", help=f"the endpoint's name ({NAME})"),
+            _arg("--venv", default=VENV, metavar="DIR", help=f"the Python environment there ({VENV})"),
+            _arg("--python", metavar="EXE", help="the Python there, 3.10 or newer, that makes the environment"),
+            _arg("--site", metavar="SITE", help="its name in the site catalogue; default: the machine's or the host's"),
+            _arg("--account", metavar="A", help="the allocation that pays, for the lines of the site catalogue"),
+            _arg("--write", action="store_true", help="write the site into the catalogue without asking"),
+            _arg("--move", action="store_true", help="take the agent over from another login node"),
+            _arg(
+                "--client-credentials", action="store_true",
+                help="an application owns the endpoint: GLOBUS_COMPUTE_CLIENT_ID and _SECRET of this environment are "
+                "kept there, readable by you alone",
+            ),
+            _arg("--dry-run", action="store_true", help="look, and say what would be done"),
+            _arg("--print", action="store_true", help="print the script, to run it there by hand"),
+        ),
+    ),
     Verb("status", "Who serves, who advances work, and how the sites and your tasks are."),
     Verb("endpoints", "Your sites and what they are: transport, scheduler, cluster, user."),
     Verb(
