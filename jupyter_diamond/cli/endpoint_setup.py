@@ -108,7 +108,7 @@ async def _on(client: Client, env: dict[str, str], wanted: Wanted, said: Namespa
     if done.kind == "needs_login":
         update["login"] = f"{client.login_words('-t')} {shlex.quote(f'{node.venv}/bin/globus-compute-endpoint login')}"
     if done.endpoint:
-        site = _site_fields(done.model_copy(update=update), said.account)
+        site = _site_fields(done.model_copy(update=update), said)
         update["site_lines"] = _lines(site, account=said.account)
     return done.model_copy(update=update)
 
@@ -147,9 +147,9 @@ def _explain(done: EndpointSetup) -> None:
         )
 
 
-def _site_fields(done: EndpointSetup, account: str | None) -> dict[str, str]:
+def _site_fields(done: EndpointSetup, said: Namespace) -> dict[str, str]:
     """The site as the catalogue would have it."""
-    name = done.machine or re.sub(r"[^A-Za-z0-9_.-]", "-", done.host.rpartition("@")[2].split(".")[0])
+    name = said.site or done.machine or re.sub(r"[^A-Za-z0-9_.-]", "-", done.host.rpartition("@")[2].split(".")[0])
     assert done.node is not None, "what has an endpoint was looked at"
     fields = {
         "name": name if name[:1].isalpha() else f"site-{name}", "transport": "globus-compute",
@@ -157,7 +157,7 @@ def _site_fields(done: EndpointSetup, account: str | None) -> dict[str, str]:
     }  # fmt: skip
     if done.machine:
         fields["machine"] = done.machine
-    return {**fields, "account": account} if account else fields
+    return {**fields, "account": said.account} if said.account else fields
 
 
 def _lines(fields: dict[str, str], *, account: str | None) -> str:
@@ -175,7 +175,7 @@ def _into_catalogue(done: EndpointSetup, said: Namespace) -> int:
         say(f"\nFor {path}:\n{done.site_lines}")
     if not said.write and not _agreed(path, said):
         return DONE
-    sentence = _write(path, _site_fields(done, said.account))
+    sentence = _write(path, _site_fields(done, said))
     (complain if said.json else say)(sentence)
     return DONE
 
@@ -187,8 +187,8 @@ def _whose(identity: str | None) -> str:
             f"same {_ID} and {_SECRET}."
         )
     return (
-        f"It belongs to {identity or 'who signed in there'}, and runs no tasks of anybody else: sign in to Diamond with "
-        f"the same Globus account."
+        f"It belongs to {identity or 'who signed in there'}, and runs no tasks of anybody else: sign in to Diamond "
+        f"with the same Globus account."
     )
 
 
@@ -212,7 +212,7 @@ def _write(path: Path, fields: dict[str, str]) -> str:
     if there.transport != "globus-compute":
         return (
             f"{path} has a site {there.name} already, with transport: {there.transport}; it was not touched. Put the "
-            f"lines above in its place, or give one of them another name."
+            f"lines above in its place, or choose another name with --site."
         )
     if str(there.endpoint) == fields["endpoint"]:
         return f"{path} has it already, as the site {there.name}."

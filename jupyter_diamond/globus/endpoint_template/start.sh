@@ -23,6 +23,8 @@ if [ -s "$pidfile" ] && [ "$(cat "$folder/started_on" 2>/dev/null)" = "$(uname -
   ps -o args= -p "$(cat "$pidfile")" 2>/dev/null | grep -qi 'globus.compute' || rm -f "$pidfile"
 fi
 
+# Written before it starts: whoever finds the pid file of an agent that was killed at once knows that it was here.
+[ -s "$pidfile" ] || uname -n > "$folder/started_on"
 cd / || exit 1
 logged=$(wc -l < "$folder/endpoint.log" 2>/dev/null || echo 0)
 globus-compute-endpoint start "$name" --detach </dev/null || {
@@ -37,5 +39,4 @@ until [ -s "$pidfile" ]; do
   waited=$((waited + 1))
   sleep 1
 done
-uname -n > "$folder/started_on"
 echo "Agent $name runs on $(uname -n) as process $(cat "$pidfile")."
