@@ -13,6 +13,8 @@ from pathlib import Path
 
 from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
+from jupyter_diamond.engine.endpoints import checks as endpoint_checks
+from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
@@ -27,6 +29,7 @@ from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.decision import Candidate, Decision
+from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
@@ -190,12 +193,21 @@ class DiamondService:
         if self.links[site].site.simulated:
             return Preflight(site=site, checks=(lookaround.SIMULATED,))
         link = self._real(site)
+        over_globus = link.site.transport == "globus-compute"
+        first = await endpoint_checks(link, self.globus) if over_globus else ()
+        if any(check.answer == "fail" for check in first):
+            return Preflight(site=site, checks=first)  # whatever else is tried fails of the same cause
         python = sys.executable if link.transport.shares_files else None
         interpreter, env = await asyncio.gather(
             lookaround.or_its_problem(self.interpreter(site, python, ())),
             lookaround.or_its_problem(self.site_env(site)),
         )
-        return await lookaround.preflight(link, interpreter, env)
+        found = await lookaround.preflight(link, interpreter, env)
+        return found.model_copy(update={"checks": (*first, *found.checks)})
+
+    async def endpoints(self) -> Endpoints:
+        """The user's Globus Compute endpoints, and the known machines that have none."""
+        return await list_endpoints(self.globus, self.links.sites)
 
     async def smoke(self, site: str, client_token: str) -> Submitted:
         """Send the smallest real job there, as any other task."""

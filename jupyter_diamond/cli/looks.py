@@ -9,6 +9,7 @@ from argparse import Namespace
 from datetime import datetime, timezone
 
 from jupyter_diamond.errors import NotFound
+from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.looks import Idle, IdlePlace
 from jupyter_diamond.model.snapshot import Record, SiteReading, Snapshot
@@ -63,10 +64,11 @@ def status(client: DiamondClient, said: Namespace) -> int:
 
 
 def endpoints(client: DiamondClient, said: Namespace) -> int:
-    """What the sites are."""
-    snapshot = client.sites()
+    """What the sites are, and the user's endpoints."""
+    snapshot, mine = client.sites(), client.endpoints()
     if said.json:
-        as_json([site.model_dump(mode="json", exclude={"records"}) for site in snapshot.sites])
+        sites = [site.model_dump(mode="json", exclude={"records"}) for site in snapshot.sites]
+        as_json({"sites": sites, **mine.model_dump(mode="json")})
         return DONE
     rows = [
         (_name(site.site, simulated=site.simulated), site.transport, f"{site.scheduler} {site.scheduler_version or ''}",
@@ -75,7 +77,26 @@ def endpoints(client: DiamondClient, said: Namespace) -> int:
         for site in snapshot.sites
     ]  # fmt: skip
     table(("site", "transport", "scheduler", "cluster", "user", "accounting", "health", "problem"), rows)
+    _endpoint_table(mine)
     return DONE
+
+
+def _endpoint_table(mine: Endpoints) -> None:
+    if mine.problem:
+        say(f"\nYour Globus Compute endpoints are not known: {mine.problem}")
+        return
+    say()
+    rows = [
+        (row.display_name or row.name, {True: "online", False: "offline", None: UNKNOWN}[row.online],
+         row.site or "in no site", row.machine or "", row.host or UNKNOWN, row.version or UNKNOWN, row.id)
+        for row in mine.endpoints
+    ]  # fmt: skip
+    if rows:
+        table(("endpoint", "status", "site", "machine", "ran on", "version", "id"), rows)
+    else:
+        say("You have no Globus Compute endpoint.")
+    if mine.without:
+        say(f"Known machines without one: {', '.join(mine.without)}. jupyter diamond endpoint-setup HOST makes one.")
 
 
 def resources(client: DiamondClient, said: Namespace) -> int:

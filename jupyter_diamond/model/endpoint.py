@@ -61,3 +61,31 @@ class EndpointSetup(Value):
     problem: str = ""
     login: str | None = None
     """What to type here when the agent needs a login."""
+
+
+class EndpointRow(Value):
+    """One endpoint of the user's, as Globus Compute tells it. ``online`` None: it did not say."""
+
+    id: str
+    name: str
+    display_name: str = ""
+    online: bool | None = None
+    host: str | None = None
+    """The node that its agent was started on last."""
+    user: str | None = None
+    """The agent's user there."""
+    machine: str | None = None
+    """The known machine that this host belongs to."""
+    site: str | None = None
+    """The site of the catalogue that uses it."""
+    version: str | None = None
+    multi_user: bool = False
+    """For many users, by a template for batch jobs: not what a site here needs."""
+
+
+class Endpoints(Value):
+    """The user's endpoints. ``without``: known machines that have none. ``problem``: why nothing is known."""
+
+    endpoints: tuple[EndpointRow, ...] = ()
+    without: tuple[str, ...] = ()
+    problem: str = ""

@@ -14,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from jupyter_diamond.errors import BY_CODE, DiamondError, ServerUnavailable, SubmitRefused, TransportError
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.login import Login, LoginStart, LoginWay
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
@@ -108,6 +109,10 @@ class DiamondClient:
     def preflight(self, site: str) -> Preflight:
         """Try a site for real; takes as long as the site does."""
         return _parsed(Preflight, self._call("POST", f"sites/{_part(site)}/preflight", json={}, timeout=200.0))
+
+    def endpoints(self) -> Endpoints:
+        """The user's Globus Compute endpoints: two requests for each, of a few in ten seconds."""
+        return _parsed(Endpoints, self._call("GET", "endpoints", timeout=90.0))
 
     def smoke(self, site: str, client_token: str) -> Submitted:
         """Send the smallest real job there. Safe to repeat with the same token."""

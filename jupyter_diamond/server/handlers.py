@@ -173,6 +173,16 @@ class PreflightHandler(DiamondHandler):
         self.answer(await self.service.preflight(site))
 
 
+class EndpointsHandler(DiamondHandler):
+    """The user's Globus Compute endpoints."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """List them, with the machine that each is on."""
+        self.answer(await self.service.endpoints())
+
+
 class SmokeHandler(DiamondHandler):
     """The smallest real job."""
 
@@ -329,6 +339,7 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/sites/([^/]+)/exec", ExecHandler),
     (rf"{_API}/sites/([^/]+)/files/([^/]+)", PutFileHandler),
     (rf"{_API}/sites/([^/]+)/preflight", PreflightHandler),
+    (rf"{_API}/endpoints", EndpointsHandler),
     (rf"{_API}/sites/([^/]+)/smoke", SmokeHandler),
     (rf"{_API}/plan", PlanHandler),
     (rf"{_API}/idle", IdleHandler),

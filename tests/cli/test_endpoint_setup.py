@@ -7,6 +7,7 @@ itself from the package registry, and the other tests find it there.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shlex
 import shutil
@@ -17,13 +18,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jupyter_diamond.engine.endpoint_setup import budget
+from jupyter_diamond.engine.endpoint_setup import THREADS, budget
 from jupyter_diamond.globus import endpoint_template
 from jupyter_diamond.model.endpoint import LoginNode
 from jupyter_diamond.sites.catalogue import load_catalogue
 from tests.cli.conftest import Cli
 from tests.live.globus import ALICE, StandIn
-from tests.live.jupyter import private_environment
+from tests.live.jupyter import JupyterServer, private_environment
 from tests.live.slurm import wait_until
 from tests.live.sshd import LoginUser, Sshd
 
@@ -358,3 +359,30 @@ def test_a_host_that_is_not_there_and_one_with_another_key_are_not_touched(login
 ])  # fmt: skip
 def test_what_makes_no_sense_is_refused_before_anything_is_reached(made, words):
     assert made.cli("endpoint-setup", *words).status == 2
+
+
+def test_preflight_and_endpoints_say_who_answers_from_where(signed_in, tmp_path):
+    """From the set-up to the pool: the server reaches the node through the endpoint that was just made."""
+    made = signed_in.cli.json("endpoint-setup", "gate", "--site", "delta", "--write")
+    tokens = json.dumps(signed_in.services.auth.issue(identity=ALICE))
+    extra = {**signed_in.services.environment, "JUPYTER_DIAMOND_TOKENS": tokens}
+    with JupyterServer(
+        tmp_path, sites=signed_in.sites, env=extra, arguments=("--DiamondSites.this_machine=False",)
+    ) as server:
+        cli = Cli(server.env)
+        (tried,) = cli("preflight", "delta", "--json").json
+        found = {check["name"]: check for check in tried["checks"]}
+        (row,) = (listed := cli.json("endpoints"))["endpoints"]
+        text = cli("endpoints").out
+        threads = {one.pid: one.num_threads() for one in signed_in.processes() if one.name().startswith("Globus")}
+    assert (found["endpoint"]["answer"], found["agent"]["answer"], found["threads"]["answer"]) == ("ok", "ok", "ok")
+    assert len(threads) == 2, "the agent and its one worker process"
+    assert sum(threads.values()) + 5 <= THREADS, "and some for a task's own commands"
+    print(f"agent and worker: {sorted(threads.values())} threads")
+    assert f"{signed_in.user.name}@" in found["agent"]["sentence"]
+    assert f"answers as process {made['pid']}, since " in found["agent"]["sentence"]
+    assert "(Python 3." in found["agent"]["sentence"]
+    assert (row["id"], row["site"], row["online"]) == (made["endpoint"], "delta", True)
+    assert "delta" in listed["without"], "its host is no login node of the machine that is known"
+    assert "Ada's" in text
+    assert "endpoint-setup HOST makes one" in text
