@@ -14,8 +14,9 @@ _STATUSES = f"""\
 Exit status: {DONE} done; {FAILED} not done, or a check failed, or nothing is idle; {USAGE} the line is wrong;
 {NO_SERVER} no Jupyter server with Diamond was found; {NOT_FOUND} no such task or site.
 
-All verbs ask your running Jupyter server; doctor, init-sites, auth, login, logout and endpoint-setup work without
-one, too. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and DIAMOND_SERVER_TOKEN name another one.
+All verbs ask your running Jupyter server; doctor, init-sites, auth, login and logout work without one, too, and
+endpoint-setup asks none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and
+DIAMOND_SERVER_TOKEN name another one.
 """
 
 

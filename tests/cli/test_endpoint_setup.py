@@ -374,7 +374,9 @@ def test_preflight_and_endpoints_say_who_answers_from_where(signed_in, tmp_path)
         found = {check["name"]: check for check in tried["checks"]}
         (row,) = (listed := cli.json("endpoints"))["endpoints"]
         text = cli("endpoints").out
-        threads = {one.pid: one.num_threads() for one in signed_in.processes() if one.name().startswith("Globus")}
+        threads = {
+            one.pid: one.num_threads() for one in signed_in.processes() if "compute" in " ".join(one.cmdline()).lower()
+        }
     assert (found["endpoint"]["answer"], found["agent"]["answer"], found["threads"]["answer"]) == ("ok", "ok", "ok")
     assert len(threads) == 2, "the agent and its one worker process"
     assert sum(threads.values()) + 5 <= THREADS, "and some for a task's own commands"
