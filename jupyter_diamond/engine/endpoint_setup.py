@@ -21,8 +21,8 @@ from jupyter_diamond.transport.base import Completed, Transport
 AGENT = "globus-compute-endpoint>=4.19,<5"
 NAME = "jupyter-diamond"
 VENV = "~/.gce-venv"
-THREADS = 40
-"""What an agent with its worker and a task's commands takes, editors and other sessions not counted."""
+THREADS = 25
+"""What an agent takes (4), its worker (10) and a task's commands; editors and other sessions are not counted."""
 LOCK_WAIT_S = 30
 _LOOK_S, _INSTALL_S, _STEP_S = 90.0, 1500.0, 180.0
 _US = "\x1f"

@@ -17,13 +17,14 @@ from types import TracebackType
 import psutil
 import yaml
 
+from jupyter_diamond.globus import endpoint_template
 from tests.live.slurm import TestbedError, wait_until
 
 from .identities import Identity
 from .standin import StandIn
 from .tasks import TERMINAL, Endpoint
 
-TEMPLATE = Path(__file__).parent / "template"
+TEMPLATE = Path(endpoint_template.__file__).parent
 PROGRAM = Path(sys.executable).with_name("globus-compute-endpoint")
 UNTIL_WE_END = ("setpriv", "--pdeathsig", "KILL")  # a test run that is killed takes its agent along
 HEARTBEAT_S = 5  # the agent takes no less
