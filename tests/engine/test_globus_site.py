@@ -10,8 +10,8 @@ import time
 
 import pytest
 import pytest_asyncio
-from jupyter_diamond.globus import bucket
 
+from jupyter_diamond.globus import bucket
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.states import State
 from jupyter_diamond.sites.machines import machine_of
