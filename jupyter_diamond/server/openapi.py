@@ -60,12 +60,12 @@ _TRUTH = frozenset({"on", "off", "yes", "no", "y", "n"})
 
 
 def _quoted(value: Any) -> Any:
-    """The same, with quotes around a name such as ``on``, which readers of YAML 1.1 take for true."""
+    """The same, with quotes around words such as ``on`` and ``No``, which readers of YAML 1.1 take for true or false."""
     if isinstance(value, dict):
-        return {DoubleQuotedScalarString(k) if k in _TRUTH else k: _quoted(v) for k, v in value.items()}
+        return {_quoted(key): _quoted(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_quoted(one) for one in value]
-    return DoubleQuotedScalarString(value) if isinstance(value, str) and value in _TRUTH else value
+    return DoubleQuotedScalarString(value) if isinstance(value, str) and value.lower() in _TRUTH else value
 
 
 def current(text: str) -> str:
