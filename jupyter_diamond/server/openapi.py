@@ -60,7 +60,7 @@ _TRUTH = frozenset({"on", "off", "yes", "no", "y", "n"})
 
 
 def _quoted(value: Any) -> Any:
-    """The same, with quotes around words such as ``on`` and ``No``, which readers of YAML 1.1 take for true or false."""
+    """The same, with quotes around words such as ``on`` and ``No``: readers of YAML 1.1 take them for truth values."""
     if isinstance(value, dict):
         return {_quoted(key): _quoted(one) for key, one in value.items()}
     if isinstance(value, list):
