@@ -1,134 +1,235 @@
-"""The live state of every site: probed in parallel, each with its own deadline and back-off, kept with its age."""
+"""The live state of every site: probed in parallel, each with its own deadline, tick and breaker, kept with its age."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from typing import Any
 
+from jupyter_diamond.engine.breaker import Breaker
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
-from jupyter_diamond.engine.pace import Pace
-from jupyter_diamond.errors import DiamondError, InvalidRequest
+from jupyter_diamond.engine.pace import rest
+from jupyter_diamond.engine.side_notes import clock_note, noise_note
+from jupyter_diamond.engine.trials import Trials
+from jupyter_diamond.errors import DiamondError, GlobusProblem, StoreError, TransportError
+from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import Event
-from jupyter_diamond.model.limits import SiteLimits
 from jupyter_diamond.model.policy import Drift
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
-from jupyter_diamond.placement.caps import with_caps
-from jupyter_diamond.placement.gpu_memory import with_gpu_memory
 from jupyter_diamond.placement.merge import merge
+from jupyter_diamond.schedulers.base import Adapting
 from jupyter_diamond.settings import DiamondEngine
-from jupyter_diamond.sites import gpus
 from jupyter_diamond.transport.base import Completed
 
-_OFFLINE_AFTER = 3
-_RETRY_LIMITS_S = 600.0
+_LARGE_BYTES = 64 << 10
+"""A larger answer takes more than some milliseconds to read, so it is read beside the loop."""
+
+
+@dataclass
+class _Site:
+    """One site as it is followed."""
+
+    link: SiteLink
+    breaker: Breaker
+    reading: SiteReading
+    running: asyncio.Task[None] | None = None
+    begun: float = 0.0
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Collector:
-    """Probes sites and holds the newest reading of each."""
+    """Probes sites and holds the newest reading of each. With ``writes`` it keeps their past and tells of changes."""
 
     def __init__(self, links: SiteLinks, ledger: Ledger, settings: DiamondEngine, log: logging.Logger) -> None:
-        self._links, self._ledger, self._settings, self._log = links, ledger, settings, log
-        self._readings = {name: _unread(link) for name, link in links.items()}
-        self._failures = dict.fromkeys(links, 0)
-        self._running: dict[str, asyncio.Task[None]] = {}
-        self._begun: dict[str, float] = {}
+        self._ledger, self._settings, self._log = ledger, settings, log
+        self._sites = {
+            name: _Site(link, Breaker(max(settings.probe_tick_s, link.poll_floor_s)), _unread(link))
+            for name, link in links.items()
+        }
+        self._links = links
+        self._trials = Trials(ledger, log, timeout_s=settings.command_timeout_s)
+        self._aside: dict[str, asyncio.Task[Any]] = {}
+        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="diamond-read")
         self._number = 0
         self._told: set[str] = set()
-        self._limits_asked: dict[str, float] = {}
-        self.writes_events = False
+        self.writes = False
+        ledger.listen(self._hear)
 
     def snapshot(self) -> Snapshot:
         """Every site's newest reading, now."""
-        return Snapshot(id=self._number, taken_at=datetime.now(timezone.utc), sites=tuple(self._readings.values()))
+        readings = tuple(site.reading for site in self._sites.values())
+        return Snapshot(id=self._number, taken_at=datetime.now(timezone.utc), sites=readings)
 
     async def refresh(self, names: Iterable[str], *, older_than_s: float = 0.0, wait_s: float | None = None) -> None:
         """Probe the named sites whose reading is older; probes that are under way already are joined, not repeated."""
-        probes = [self._probe_once(self._links[name]) for name in names if self._age(name) >= older_than_s]
+        sites = [self._sites[self._links[name].name] for name in names]
+        probes = [self._probe_once(site) for site in sites if _age(site) >= older_than_s]
         if probes:
             await asyncio.wait(probes, timeout=wait_s)
 
     async def freshen(self, *, older_than_s: float, patience_s: float) -> None:
         """Have fresh readings of all sites that answer. One that fails, or takes its time, is not waited for."""
-        due = [name for name in self._links if self._age(name) >= older_than_s and not self._failures[name]]
-        probes = [self._probe_once(self._links[name]) for name in due]
-        if probes:
-            left = max(patience_s - (time.monotonic() - self._begun[name]) for name in due)
-            await asyncio.wait(probes, timeout=max(0.0, left))
+        now = time.monotonic()
+        due = [site for site in self._sites.values() if _age(site) >= older_than_s]
+        well = [site for site in due if not site.breaker.failures]
+        for site in due:
+            if not site.breaker.failures or now >= site.breaker.next_at:
+                self._probe_once(site)
+        if well:
+            left = max(patience_s - (now - site.begun) for site in well)
+            await asyncio.wait([self._probe_once(site) for site in well], timeout=max(0.0, left))
 
     async def run(self) -> None:
         """Probe every site at its tick until cancelled; one slow site never delays another."""
-        await asyncio.gather(*(self._run_site(link) for link in self._links.values()))
+        await asyncio.gather(*(self._run_site(site) for site in self._sites.values()))
 
     async def stop(self) -> None:
-        """Cancel probes that are under way."""
-        for task in self._running.values():
+        """Cancel what is under way."""
+        tasks = [*self._aside.values(), *(site.running for site in self._sites.values() if site.running is not None)]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=5.0)
+        self._reader.shutdown(wait=False, cancel_futures=True)
 
-    async def _run_site(self, link: SiteLink) -> None:
-        pace = Pace(self._settings.probe_tick_s, max(600.0, self._settings.probe_tick_s))
+    def _hear(self, event: Event) -> None:
+        """The user has logged in, or out: sites that waited for it are due, wherever that was done."""
+        if event.subject != "login":
+            return
+        for site in self._sites.values():
+            if site.reading.health == "needs_login":
+                site.breaker.resume(time.monotonic())
+                site.wake.set()
+
+    async def _run_site(self, site: _Site) -> None:
         while True:
-            await self.refresh([link.name])
-            if self._failures[link.name] == 0:
-                pace.reset()
-            await asyncio.sleep(pace.next() if self._failures[link.name] else self._settings.probe_tick_s)
+            site.wake.clear()
+            left_s = site.breaker.next_at - time.monotonic()
+            if left_s > 0:
+                await rest(site.wake, left_s)
+            else:
+                await asyncio.wait({self._probe_once(site)})
 
-    def _age(self, name: str) -> float:
-        read_at = self._readings[name].read_at
-        return float("inf") if read_at is None else time.time() - read_at.timestamp()
+    def _probe_once(self, site: _Site) -> asyncio.Task[None]:
+        if site.running is None or site.running.done():
+            site.begun = time.monotonic()
+            site.running = asyncio.create_task(self._probe(site), name=f"diamond-probe-{site.link.name}")
+        return site.running
 
-    def _probe_once(self, link: SiteLink) -> asyncio.Task[None]:
-        task = self._running.get(link.name)
-        if task is None or task.done():
-            task = asyncio.create_task(self._probe(link), name=f"diamond-probe-{link.name}")
-            self._running[link.name] = task
-            self._begun[link.name] = time.monotonic()
+    async def _probe(self, site: _Site) -> None:
+        tried_at = datetime.now(timezone.utc)
+        site.breaker.begun()
+        drifts: tuple[Drift, ...] = ()
+        try:
+            reading, drifts = await self._read(site.link, await self._ask(site.link), tried_at)
+        except DiamondError as problem:
+            reading = self._failed(site, problem, tried_at)
+        except Exception as problem:  # noqa: BLE001 - a defect of ours must neither end this nor look like fresh numbers
+            self._log.exception("%s: reading its answer failed", site.link.name)
+            said = f"Its answer could not be read ({type(problem).__name__}); the Jupyter server's log has the details."
+            reading = self._failed(site, DiamondError(said), tried_at)
+        else:
+            site.breaker.succeeded(site.begun, time.monotonic())
+            seconds = round(time.monotonic() - site.begun, 3)
+            reading = reading.model_copy(update={"probe_s": seconds})
+        finally:
+            site.wake.set()
+        try:
+            await self._keep(site, reading)
+            await self._tell(drifts)
+        except StoreError as problem:  # the numbers are shown, if not kept
+            self._log.warning("%s", problem.message)
+
+    async def _ask(self, link: SiteLink) -> Completed:
+        """The probe's answer. One that hangs is left behind at its deadline, whatever its transport does about it."""
+        limit_s = self._settings.probe_timeout_s
+        asking = self._spawn(
+            f"ask-{link.name}-{time.monotonic_ns()}", link.run(link.scheduler.probe_script(), timeout_s=limit_s)
+        )
+        await asyncio.wait({asking}, timeout=limit_s + link.patience_s)
+        if not asking.done():
+            asking.cancel()
+            said = f"{link.name} did not answer a probe within {limit_s + link.patience_s:.3g} s."
+            raise TransportError(said, outcome="unknown")
+        answer: Completed = asking.result()
+        return answer
+
+    async def _read(self, link: SiteLink, done: Completed, tried_at: datetime) -> tuple[SiteReading, tuple[Drift, ...]]:
+        read_at = datetime.now(timezone.utc)
+
+        def read() -> tuple[SiteReading, tuple[Drift, ...]]:
+            reading = link.scheduler.parse_probe(link.name, done, read_at=read_at)
+            return merge(reading, link.machine) if link.machine is not None else (reading, ())
+
+        if len(done.stdout) < _LARGE_BYTES:
+            reading, drifts = read()
+        else:
+            reading, drifts = await asyncio.get_running_loop().run_in_executor(self._reader, read)
+        known = link.scheduler.capabilities if isinstance(link.scheduler, Adapting) else None
+        notes = (
+            *reading.notes, *clock_note(reading, sent=tried_at, heard=read_at), *noise_note(done.noise),
+            *(known.notes if known is not None else ()),
+        )  # fmt: skip
+        changes = {
+            "transport": link.site.transport, "tried_at": tried_at, "problem": "", "notes": notes,
+            "failing_since": None, "next_try_at": None, "simulated": link.site.simulated,
+            "health": "online" if reading.health == "unknown" else reading.health,
+        }  # fmt: skip
+        return reading.model_copy(update=changes), drifts
+
+    def _failed(self, site: _Site, problem: DiamondError, tried_at: datetime) -> SiteReading:
+        """The last good reading, with what is wrong and since when."""
+        now = time.monotonic()
+        health = site.breaker.failed(now, problem.message, needs_login=_needs_login(problem))
+        self._log.info("%s: probe failed: %s", site.link.name, problem.message)
+        changes = {
+            "health": health, "tried_at": tried_at, "problem": problem.message,
+            "failing_since": site.reading.failing_since or tried_at,
+            "next_try_at": from_epoch(time.time() + site.breaker.next_at - now),
+        }  # fmt: skip
+        return site.reading.model_copy(update=changes)
+
+    async def _keep(self, site: _Site, reading: SiteReading) -> None:
+        old, site.reading = site.reading, reading
+        self._number += 1
+        subject, at = f"site:{reading.site}", datetime.now(timezone.utc)
+        changed = {"from": old.health, "to": reading.health, "why": reading.problem[:500]}
+        try:
+            if self.writes and old.health != reading.health:
+                await self._ledger.write(self._ledger.store.append_event, "site.health_changed", subject, changed, at)
+        finally:
+            self._ledger.tell(Event(seq=0, at=at, type="snapshot.refreshed", subject=subject))
+        if self.writes and not reading.problem and not reading.simulated:
+            await self._ledger.do(self._ledger.store.put_reading, reading)
+            if self._trials.due(site.link, reading) and f"trial-{reading.site}" not in self._aside:
+                self._spawn(f"trial-{reading.site}", self._try_commands(site.link, reading))
+
+    async def _try_commands(self, link: SiteLink, reading: SiteReading) -> None:
+        try:
+            await self._trials.learn(link, reading)
+        except DiamondError as problem:  # the older ways of asking stay in use
+            self._log.info("%s: what its commands can do is not known: %s", link.name, problem.message)
+
+    def _spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """A task of ours beside the probes, held until it has ended."""
+        task = self._aside[name] = asyncio.create_task(work, name=f"diamond-{name}")
+        task.add_done_callback(lambda done: self._ended(name, done))
         return task
 
-    async def _probe(self, link: SiteLink) -> None:
-        started = time.monotonic()
-        now = datetime.now(timezone.utc)
-        try:
-            script = link.scheduler.probe_script(limits=self._limits_are_due(link.name))
-            done = await link.run(script, timeout_s=self._settings.probe_timeout_s)
-            limits = self._readings[link.name].limits
-            # a large site takes long to read: the server's loop must not wait for it
-            reading, drifts = await asyncio.to_thread(read, link, done, limits)
-        except InvalidRequest:
-            raise
-        except DiamondError as problem:
-            await self._failed(link, problem, now)
-            return
-        self._failures[link.name] = 0
-        await self._keep(
-            reading.model_copy(
-                update={
-                    "transport": link.site.transport, "tried_at": now, "problem": "",
-                    "health": "online" if reading.health == "unknown" else reading.health,
-                    "probe_s": round(time.monotonic() - started, 3), "simulated": link.site.simulated,
-                    "notes": (*reading.notes, *_noise(done.noise)),
-                }
-            )
-        )  # fmt: skip
-
-        await self._tell(drifts)
-
-    def _limits_are_due(self, name: str) -> bool:
-        """Once an hour; where they are not known, every ten minutes: every asking costs a site's database."""
-        known = self._readings[name].limits is not None
-        wait_s = self._settings.limits_tick_s if known else min(_RETRY_LIMITS_S, self._settings.limits_tick_s)
-        due = time.monotonic() - self._limits_asked.get(name, float("-inf")) >= wait_s
-        if due:
-            self._limits_asked[name] = time.monotonic()
-        return due
+    def _ended(self, name: str, task: asyncio.Task[Any]) -> None:
+        del self._aside[name]
+        if not task.cancelled():
+            task.exception()  # one that was left behind has nobody to raise to
 
     async def _tell(self, drifts: tuple[Drift, ...]) -> None:
         """One event for each thing that a profile and its site say differently, ever."""
-        for drift in drifts if self.writes_events else ():
+        for drift in drifts if self.writes else ():
             if f"{drift.site}:{drift.key}" not in self._told:
                 self._told.add(f"{drift.site}:{drift.key}")
                 await self._ledger.write(
@@ -136,48 +237,16 @@ class Collector:
                     drift.model_dump(mode="json", exclude={"site"}), datetime.now(timezone.utc), drift.key,
                 )  # fmt: skip
 
-    async def _failed(self, link: SiteLink, problem: DiamondError, now: datetime) -> None:
-        self._failures[link.name] += 1
-        health = "offline" if self._failures[link.name] >= _OFFLINE_AFTER else "degraded"
-        self._log.info("%s: probe failed: %s", link.name, problem.message)
-        last = self._readings[link.name]
-        await self._keep(last.model_copy(update={"health": health, "tried_at": now, "problem": problem.message}))
 
-    async def _keep(self, reading: SiteReading) -> None:
-        old = self._readings[reading.site]
-        self._readings[reading.site] = reading
-        self._number += 1
-        subject = f"site:{reading.site}"
-        if self.writes_events and old.health != reading.health:
-            await self._ledger.write(
-                self._ledger.store.append_event, "site.health_changed", subject,
-                {"from": old.health, "to": reading.health, "why": reading.problem[:500]},
-                datetime.now(timezone.utc),
-            )  # fmt: skip
-        self._ledger.tell(Event(seq=0, at=datetime.now(timezone.utc), type="snapshot.refreshed", subject=subject))
+def _age(site: _Site) -> float:
+    read_at = site.reading.read_at
+    return float("inf") if read_at is None else time.time() - read_at.timestamp()
 
 
-def read(link: SiteLink, done: Completed, limits: SiteLimits | None) -> tuple[SiteReading, tuple[Drift, ...]]:
-    """An answer as a reading with all that is known of the machine, of its GPUs and of the user's limits.
-
-    ``limits`` are those of before, for an answer that was not asked for them. Raises SchedulerError.
-    """
-    reading = link.scheduler.parse_probe(link.name, done, read_at=datetime.now(timezone.utc))
-    drifts: tuple[Drift, ...] = ()
-    if link.machine is not None:
-        reading, drifts = merge(reading, link.machine)
-    reading = with_gpu_memory(reading, gpus.table())
-    if reading.limits is None:
-        reading = reading.model_copy(update={"limits": limits})
-    return with_caps(reading, link.site.account), drifts
-
-
-def _noise(noise: bytes) -> tuple[str, ...]:
-    """A warning about start-up files that print (B21): it is harmless to us, and breaks scp and rsync."""
-    lines = [line.strip() for line in noise.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
-    if not lines:
-        return ()
-    return (f"Start-up files there print {lines[0][:100]!r}; make them silent for shells that are not interactive.",)
+def _needs_login(problem: DiamondError) -> bool:
+    if isinstance(problem, GlobusProblem):
+        return problem.outcome == "needs_login"
+    return isinstance(problem, TransportError) and problem.needs_login
 
 
 def _unread(link: SiteLink) -> SiteReading:

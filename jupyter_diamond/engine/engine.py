@@ -137,13 +137,13 @@ class Engine:
             await self._take_over()
         elif not mine and self.advances:
             self._log.error("another server took the lease; this one only reads from now on")
-            self.advances = self.collector.writes_events = False
+            self.advances = self.collector.writes = False
             for task in list(self._working):
                 task.cancel()
 
     async def _take_over(self) -> None:
         """Start the watchers and rebind every active task to its site: recovery is the ordinary start."""
-        self.advances = self.collector.writes_events = True
+        self.advances = self.collector.writes = True
         self._watchers = {
             name: SiteWatcher(
                 link=link,

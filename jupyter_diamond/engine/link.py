@@ -20,6 +20,9 @@ from jupyter_diamond.transport.registry import transport_for
 if TYPE_CHECKING:
     from jupyter_diamond.globus.access import Globus
 
+_GRACE_S = 5.0
+"""A transport keeps its own time limit; this much later nobody waits for it any more."""
+
 
 @dataclass
 class SiteLink:
@@ -45,6 +48,11 @@ class SiteLink:
         """Ask the scheduler no more often than this: the slower of what the user set and what the site wants."""
         floor = self.machine.poll_floor if self.machine is not None else None
         return max(self.site.poll_floor_s, floor.every if floor is not None else 0.0)
+
+    @property
+    def patience_s(self) -> float:
+        """How much longer than a command's own time its answer may be on the way, by this transport."""
+        return float(getattr(self.transport, "answer_s", 0.0)) + _GRACE_S
 
     async def run(self, script: str, *, stdin: bytes = b"", timeout_s: float) -> Completed:
         """Run a script in this site's lane. Raises TransportError."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -118,10 +118,32 @@ class Record(Value):
     """What the profile of the site's machine adds; None where the machine is not a known one."""
 
 
+class Gate(NamedTuple):
+    """The resource that decides whether work can start: GPUs where there are any, else cores."""
+
+    unit: Literal["GPU", "CPU"]
+    free: int | None
+    total: int | None
+
+    @property
+    def busy(self) -> int | None:
+        """What is not free, for whatever reason."""
+        return None if self.free is None or self.total is None else max(0, self.total - self.free)
+
+
+def gate(record: Record) -> Gate:
+    """The gating resource of a partition; ``free`` is what a job could really get there."""
+    if (record.gpus_total or 0) > 0 or any((shape.gpus or 0) > 0 for shape in record.shapes):
+        return Gate("GPU", record.gpus_free, record.gpus_total)
+    return Gate("CPU", record.cpus_free, record.cpus_total)
+
+
 class SiteReading(Value):
     """What one probe of one site gave. ``read_at`` is None until the first answer.
 
-    ``problem`` is one sentence when the last try failed; the records then are those of the last good probe.
+    ``problem`` is one sentence when the last try failed; the records then are those of the last good probe. Since when
+    no try has succeeded is ``failing_since``; when it is tried again by itself is ``next_try_at``. Both are None while
+    the site answers.
     """
 
     site: str
@@ -132,6 +154,10 @@ class SiteReading(Value):
     tried_at: UtcTime | None = None
     probe_s: float | None = None
     problem: str = ""
+    failing_since: UtcTime | None = None
+    next_try_at: UtcTime | None = None
+    clock_at: UtcTime | None = None
+    """What the site's own clock said while it was probed; ages are by our clock. None: it did not say."""
     scheduler_version: str | None = None
     cluster: str | None = None
     user: str | None = None

@@ -7,9 +7,9 @@ gives what of it is new. Unknown numbers are None all the way, and show as ``?``
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from jupyter_diamond.model.snapshot import NO_LIMIT, Health, Limit, Record, SiteReading, Snapshot
+from jupyter_diamond.model.snapshot import NO_LIMIT, Health, Limit, Record, SiteReading, Snapshot, gate
 from jupyter_diamond.placement.caps import most, on_all
 from jupyter_diamond.placement.words import duration
 
@@ -27,26 +27,6 @@ HEALTH: dict[Health, tuple[str, str, str]] = {
     "unknown": ("?", "warning", "not read yet"),
 }
 """Mark, tone and word, as in the sidebar."""
-
-
-class Gate(NamedTuple):
-    """The resource that decides whether work can start: GPUs where there are any, else cores."""
-
-    unit: str
-    free: int | None
-    total: int | None
-
-    @property
-    def busy(self) -> int | None:
-        """What is not free, for whatever reason."""
-        return None if self.free is None or self.total is None else max(0, self.total - self.free)
-
-
-def gate(record: Record) -> Gate:
-    """The gating resource of a partition; ``free`` is what a job could really get there."""
-    if (record.gpus_total or 0) > 0 or any((shape.gpus or 0) > 0 for shape in record.shapes):
-        return Gate("GPU", record.gpus_free, record.gpus_total)
-    return Gate("CPU", record.cpus_free, record.cpus_total)
 
 
 def wall(snapshot: Snapshot, now: datetime, trouble: str = "") -> Wall:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
 from jupyter_diamond.errors import ParseError
@@ -108,18 +108,19 @@ def _native(raw_id: str, array: str, shown: str, cluster: str | None) -> NativeJ
 
 
 def accounting_rows(
-    lines: Iterable[str], *, cluster: str | None = None, uid: str = ""
+    lines: Iterable[str], *, cluster: str | None = None, uid: str = "", fields: Sequence[str] = ACCOUNTING_FIELDS
 ) -> tuple[list[JobRow], list[str]]:
-    """Lines in ACCOUNTING_FIELDS, steps folded into their jobs, and the lines that cannot be read.
+    """Lines as jobs, steps folded into them, and the lines that cannot be read.
 
-    ``uid`` is the asking user's: a job that they cancelled is ``cancelled_by`` YOU.
+    ``fields`` are the columns: all or some of ACCOUNTING_FIELDS, in their order. ``uid`` is the asking user's: a job
+    that they cancelled is ``cancelled_by`` YOU.
     """
     rows: dict[str, JobRow] = {}
     steps: dict[str, list[JobRow]] = {}
     unreadable: list[str] = []
     for line in lines:
         try:
-            raw_id, row = _accounting_row(line, cluster)
+            raw_id, row = _accounting_row(line, cluster, fields)
         except (ParseError, ValueError):
             unreadable.append(line)
             continue
@@ -132,11 +133,11 @@ def accounting_rows(
     return [_yours(row, uid) for row in whole], unreadable
 
 
-def _accounting_row(line: str, cluster: str | None) -> tuple[str, JobRow]:
-    values = line.split(FIELD, len(ACCOUNTING_FIELDS) - 1)
-    if len(values) != len(ACCOUNTING_FIELDS):
+def _accounting_row(line: str, cluster: str | None, fields: Sequence[str]) -> tuple[str, JobRow]:
+    values = line.split(FIELD, len(fields) - 1)
+    if len(values) != len(fields):
         raise ParseError(f"{line[:200]!r} is not a row of accounting.")
-    field = dict(zip(ACCOUNTING_FIELDS, values, strict=True))
+    field = dict.fromkeys(ACCOUNTING_FIELDS, "") | dict(zip(fields, values, strict=True))
     raw_id, shown = field["JobIDRaw"], field["JobID"]
     base = raw_id.partition(".")[0]
     if not base.isdigit():

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from jupyter_diamond.errors import ParseError
+from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.limits import OwnUse, SiteLimits
 from jupyter_diamond.model.snapshot import SiteReading
 
@@ -50,7 +51,7 @@ def reading(site: str, sections: Sequence[Section], *, read_at: datetime) -> Sit
     return SiteReading(
         site=site, transport="", scheduler="slurm",
         health="online" if whole else "degraded",
-        read_at=read_at, tried_at=read_at,
+        read_at=read_at, tried_at=read_at, clock_at=None if env.clock is None else from_epoch(env.clock),
         scheduler_version=settings.get("SLURM_VERSION") or env.version,
         cluster=settings.get("ClusterName"), user=env.user, accounting=accounting,
         records=slurm_records.records(
@@ -77,7 +78,7 @@ def _environment(section: Section | None) -> _Env:
     if len(parts) < 4:
         return _Env()
     found = _VERSION.search(parts[3])
-    clock = int(parts[4]) if len(parts) > 4 and re.fullmatch(r"[0-9]{1,12}", parts[4]) else None
+    clock = int(parts[4]) if len(parts) > 4 and re.fullmatch(r"[0-9]{1,10}", parts[4]) else None
     return _Env(parts[0] or None, tuple(parts[2].split()), found.group() if found else None, clock)
 
 

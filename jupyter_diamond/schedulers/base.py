@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.jobs import JobReading, JobRequest, NativeJob
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.transport.base import Completed
@@ -63,3 +64,20 @@ class Scheduler(Protocol):
 
     def parse_cancel(self, answer: Completed) -> tuple[str, ...]:
         """Sentences about what could not be cancelled; empty when all was accepted."""
+
+
+@runtime_checkable
+class Adapting(Protocol):
+    """A scheduler that asks each site in a way which its commands understand (B06).
+
+    What they can do is tried there once, and given to it as ``capabilities``; without them it asks in the oldest way.
+    It drops them when an answer contradicts them.
+    """
+
+    capabilities: Capabilities | None
+
+    def trial_script(self) -> str:
+        """One round trip that tries every optional form, without a question to the scheduler's controller."""
+
+    def parse_trial(self, answer: Completed, reading: SiteReading, *, tried_at: datetime) -> Capabilities:
+        """What was found, as belonging to the version and the accounting that the site's reading tells of."""

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration. A store that carries it is opened without loading Alembic (a third of a second)."""
 
 APPLICATION_ID = 0x444D4431
@@ -95,4 +95,38 @@ lease = Table(
     Column("expires_at", Float, nullable=False),
     Column("ttl_s", Float, nullable=False),
     CheckConstraint("id = 1", name="one_lease"),
+)
+
+series = Table(
+    "series",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("site", Text, nullable=False),
+    Column("partition", Text, nullable=False),
+    Column("unit", Text, nullable=False),
+    UniqueConstraint("site", "partition", "unit", name="series_named_once"),
+)
+
+history = Table(
+    "history",
+    metadata,
+    Column("series", Integer, ForeignKey("series.id"), primary_key=True),
+    Column("span_s", Integer, primary_key=True),
+    Column("at", Integer, primary_key=True),
+    Column("readings", Integer, nullable=False),
+    Column("free", Float),
+    Column("total", Float),
+    Column("pending", Float),
+    Column("running", Float),
+    Column("mine_pending", Float),
+    Column("mine_running", Float),
+    sqlite_with_rowid=False,
+)
+
+capabilities = Table(
+    "capabilities",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("version", Text),
+    Column("body", Text, nullable=False),
 )

@@ -10,16 +10,19 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, true, update
 
 from jupyter_diamond.errors import InvalidRequest, NotFound
+from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import Event, EventType
+from jupyter_diamond.model.history import SiteHistory
+from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
-from . import eventlog, leases
+from . import eventlog, history, leases
 from .database import Database
 from .order import may_move
 from .rows import attempt_of, attempt_row, stored, summaries, summaries_of, task_of
-from .schema import attempts, tasks
+from .schema import attempts, capabilities, tasks
 
 _FIXED = frozenset({"n", "token", "site", "created_at", "state_since"})
 
@@ -34,6 +37,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = Path(path).expanduser().absolute()
         self._database = Database(self.path)
+        self._tidied = -1
 
     def close(self) -> None:
         """Close the file."""
@@ -226,6 +230,40 @@ class Store:
         if text is None:
             raise _unknown(what)
         return text
+
+    # ---- sites
+
+    def put_reading(self, reading: SiteReading) -> None:
+        """Keep the numbers of a reading; now and then roll up and forget. Simulated ones have no past."""
+        if reading.simulated or reading.read_at is None:
+            return
+        now = reading.read_at.timestamp()
+        with self._database.write(asked_again=True) as connection:
+            history.put(connection, reading)
+            if self._tidied != now // history.TIDY_S:
+                history.tidy(connection, now)
+        self._tidied = int(now // history.TIDY_S)
+
+    def history(self, site: str, since: datetime, now: datetime) -> SiteHistory:
+        """A site's past; empty when none is kept."""
+        with self._database.read() as connection:
+            return history.read(connection, site, since, now)
+
+    def put_capabilities(self, site: str, found: Capabilities) -> None:
+        """Keep what a site's commands can do, in place of what was known."""
+        row = {"site": site, "version": found.version, "body": found.model_dump_json()}
+        with self._database.write(asked_again=True) as connection:
+            connection.execute(insert(capabilities).prefix_with("OR REPLACE"), row)
+
+    def capabilities(self, site: str) -> Capabilities | None:
+        """What a site's commands can do; None when never tried, or written by another version of ours."""
+        query = select(capabilities.c.body).where(capabilities.c.site == site)
+        with self._database.read() as connection:
+            text = connection.execute(query).scalar()
+        try:
+            return None if text is None else Capabilities.model_validate_json(text)
+        except ValueError:
+            return None
 
     # ---- lease
 

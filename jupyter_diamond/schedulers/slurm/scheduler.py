@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 
 from jupyter_diamond.errors import ParseError, SchedulerError
+from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.jobs import JobReading, JobRequest, JobRow, NativeJob
 from jupyter_diamond.model.snapshot import SiteReading
-from jupyter_diamond.parsing import slurm_jobs, slurm_sections, slurm_site, slurm_submit
+from jupyter_diamond.parsing import slurm_jobs, slurm_sections, slurm_site, slurm_submit, slurm_trial
 from jupyter_diamond.parsing.slurm_sections import Section
 from jupyter_diamond.transport.base import Completed
 
@@ -18,10 +19,23 @@ _GONE = ("Invalid job id specified", "already completing or completed", "already
 
 
 class SlurmScheduler:
-    """Text methods for Slurm. Holds no state: what a site is like comes from its probe."""
+    """Text methods for Slurm. What the site's commands can do is all that it remembers of it."""
 
     kind = "slurm"
     end_notice = b"slurmstepd"  # slurmstepd-cn01: error: *** JOB 12 ON cn01 CANCELLED AT ... DUE TO TIME LIMIT ***
+
+    def __init__(self) -> None:
+        self.capabilities: Capabilities | None = None
+
+    def trial_script(self) -> str:
+        """Each optional form once, in one script: 0.1 s of a login node, when its Slurm is new to us."""
+        return scripts.TRIAL
+
+    def parse_trial(self, answer: Completed, reading: SiteReading, *, tried_at: datetime) -> Capabilities:
+        """What was found. What could not be tried is not known, which is no reason to fail."""
+        return slurm_trial.capabilities(
+            self._sections(answer), version=reading.scheduler_version, accounting=reading.accounting, tried_at=tried_at
+        )
 
     def probe_script(self, *, limits: bool = False) -> str:
         """Partitions, nodes, jobs, reservations, version and whether accounting answers: 0.2 s on a small site."""
@@ -46,7 +60,7 @@ class SlurmScheduler:
 
     def lookup_script(self, tokens: Sequence[str], *, since: datetime) -> str:
         """Ask queue and accounting for jobs that carry a token as their name."""
-        return scripts.lookup(tokens, since=since)
+        return scripts.lookup(tokens, since=since, now=datetime.now(timezone.utc), form=self._form)
 
     def parse_lookup(self, answer: Completed) -> JobReading:
         """Rows by token, accounting's word before the queue's. ``complete`` when no source failed to answer.
@@ -56,6 +70,7 @@ class SlurmScheduler:
         """
         sections = self._sections(answer)
         queue, accounting = _one(sections, "queue"), _one(sections, "accounting")
+        self._contradicted(accounting)
         off = "disabled" in accounting.err + accounting.text
         if queue.rc != 0 and accounting.rc != 0:
             raise slurm_sections.failed(queue, "squeue")
@@ -69,7 +84,7 @@ class SlurmScheduler:
         else:
             notes.append(f"The queue could not be asked: {queue.problem}")
         if accounting.rc == 0:
-            seen, bad = slurm_jobs.accounting_rows(accounting.lines, uid=_uid(sections))
+            seen, bad = slurm_jobs.accounting_rows(accounting.lines, uid=_uid(sections), fields=_fields(sections))
             rows.update({row.job: row for row in seen if row.state.terminal or row.job not in rows})
             unreadable += bad
         elif off:
@@ -91,15 +106,15 @@ class SlurmScheduler:
 
     def accounting_script(self, jobs: Sequence[NativeJob], *, since: datetime) -> str:
         """One accounting query for all jobs, steps included; ``scontrol show job`` where accounting does not answer."""
-        return scripts.accounting(jobs, since=since)
+        return scripts.accounting(jobs, since=since, now=datetime.now(timezone.utc), form=self._form)
 
     def parse_accounting(self, answer: Completed) -> JobReading:
         """Rows with final states. Not ``complete`` where only the controller's short memory could be asked."""
         sections = self._sections(answer)
-        uid = _uid(sections)
+        uid, fields = _uid(sections), _fields(sections)
 
         def read(section: Section) -> tuple[list[JobRow], list[str]]:
-            return slurm_jobs.accounting_rows(section.lines, cluster=section.cluster, uid=uid)
+            return slurm_jobs.accounting_rows(section.lines, cluster=section.cluster, uid=uid, fields=fields)
 
         rescued = {section.cluster: section for section in sections if section.name == "shown"}
         asked = [section for section in sections if section.name == "accounting"]
@@ -107,6 +122,7 @@ class SlurmScheduler:
         unreadable: list[str] = []
         notes: list[str] = []
         for section in asked:
+            self._contradicted(section)
             fallback = rescued.get(section.cluster)
             if section.rc == 0:
                 seen, bad = read(section)
@@ -142,6 +158,19 @@ class SlurmScheduler:
             sentences += [f"Slurm did not cancel: {line.removeprefix('scancel: error: ')}" for line in worries]
         return tuple(sentences)
 
+    @property
+    def _form(self) -> scripts.Form:
+        known = self.capabilities
+        if known is None:
+            return scripts.Form()
+        fields = [name for name in slurm_jobs.ACCOUNTING_FIELDS if name in known.accounting_fields]
+        return scripts.Form(fields=tuple(fields) or slurm_jobs.ACCOUNTING_FIELDS, relative=known.relative_times is True)
+
+    def _contradicted(self, section: Section) -> None:
+        """A command does not know a form any more, as after a change of its version: ask in the oldest way (B06)."""
+        if section.rc != 0 and slurm_trial.UNKNOWN.search(section.err + section.text):
+            self.capabilities = None
+
     @staticmethod
     def _sections(answer: Completed) -> tuple[Section, ...]:
         if answer.truncated:
@@ -158,6 +187,11 @@ def _one(sections: Sequence[Section], name: str) -> Section:
 
 def _uid(sections: Sequence[Section]) -> str:
     return _one(sections, "me").text.strip()
+
+
+def _fields(sections: Sequence[Section]) -> tuple[str, ...]:
+    """The columns of accounting, as the answer itself names them."""
+    return tuple(_one(sections, "fields").text.split()) or slurm_jobs.ACCOUNTING_FIELDS
 
 
 def _queue_rows(section: Section) -> tuple[list[JobRow], list[str]]:

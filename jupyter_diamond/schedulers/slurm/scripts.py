@@ -1,13 +1,16 @@
 r"""The shell that asks Slurm. One script is one round trip; ``parsing.slurm_sections`` reads what it prints.
 
 Only options and fields that Slurm has had since long are used (B06): no ``--me``, no ``--only-job-state``, no JSON.
+What is newer is used where a trial at that very site has shown that it works there.
 """
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
+from typing import NamedTuple
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.jobs import JobRequest, NativeJob
@@ -135,6 +138,53 @@ if [ "$rc" = 0 ]; then
     )
 
 
+FLAGS = ("squeue --only-job-state", "squeue --json", "sacct --json", "scontrol --json")
+"""Options of newer versions, tried with ``--help`` behind them: a command that does not know one says so first."""
+
+TRIAL = (
+    _PREAMBLE
+    + rf"""flags() {{
+  for f in {" ".join(shlex.quote(flag) for flag in FLAGS)}; do
+    e=$($T $f --help 2>&1 >/dev/null); s=$?
+    printf '%s%s%s%s%.200s\n' "$f" "$U" "$s" "$U" "$(printf '%s' "$e" | tr '\n' ' ')"
+  done
+}}
+times() {{ $T sacct -S now-90minutes -e >/dev/null; }}
+sec flags flags
+sec fields $T sacct -e
+sec times times
+sec clusters $T sacctmgr -n -P show cluster format=cluster
+"""
+    + _END
+)
+"""None of it asks the controller; the names of the clusters are one question to accounting's database."""
+
+
+class Form(NamedTuple):
+    """How ``sacct`` is asked at a site: for which fields, and since which moment."""
+
+    fields: tuple[str, ...] = slurm_jobs.ACCOUNTING_FIELDS
+    relative: bool = False
+    """By the site's own clock, ``now-90minutes``: what the difference to ours is does not matter then."""
+
+    def options(self, since: datetime, now: datetime) -> str:
+        """Both reach an hour further back: by ours in case the clocks differ, by theirs in case ours was set."""
+        if since.tzinfo is None:
+            raise InvalidRequest("The time since when accounting is asked needs its zone.")
+        start = (since.astimezone(timezone.utc) - CLOCK_SKEW).strftime("%Y-%m-%dT%H:%M:%S")
+        if self.relative:
+            start = f"now-{max(0, math.ceil((now - since + CLOCK_SKEW).total_seconds() / 60))}minutes"
+        return f'-n -P --delimiter="$U" -S {start} -o {",".join(self.fields)}'
+
+    @property
+    def told(self) -> str:
+        """A section with the fields, so that the answer says itself what its columns are."""
+        return f'put fields 0 "{" ".join(self.fields)}"\n'
+
+
+_OLDEST = Form()
+
+
 def by_cluster(jobs: Sequence[NativeJob]) -> dict[str | None, list[str]]:
     """Job ids of each cluster; None is the site's own (B02: an id that came with a cluster keeps it)."""
     clusters: dict[str | None, list[str]] = {}
@@ -175,15 +225,15 @@ def queue(jobs: Sequence[NativeJob]) -> str:
     return "".join([*parts, _END])
 
 
-def accounting(jobs: Sequence[NativeJob], *, since: datetime) -> str:
+def accounting(jobs: Sequence[NativeJob], *, since: datetime, now: datetime, form: Form = _OLDEST) -> str:
     """Accounting for all jobs with their steps; where it does not answer, what the controller still remembers."""
-    parts = [_PREAMBLE, 'put me 0 "$uid"\n']
+    parts = [_PREAMBLE, 'put me 0 "$uid"\n', form.told]
     for cluster, ids in by_cluster(jobs).items():
         option, suffix = _on(cluster)
         listed = ",".join(quote(job_id, "the job id") for job_id in ids)
         wanted = "," + ",".join(_bases(ids)) + ","
         parts.append(
-            f"sec accounting{suffix} $T sacct{option} {_sacct_options(since)} -j {listed}\n"
+            f"sec accounting{suffix} $T sacct{option} {form.options(since, now)} -j {listed}\n"
             'if [ "$rc" != 0 ]; then\n'
             f"  shown() {{ c=$($T scontrol{option} -a -o show job) || return\n"
             # JobId=12 ArrayJobId=10 ArrayTaskId=3 …
@@ -197,14 +247,15 @@ def accounting(jobs: Sequence[NativeJob], *, since: datetime) -> str:
     return "".join([*parts, _END])
 
 
-def lookup(tokens: Sequence[str], *, since: datetime) -> str:
+def lookup(tokens: Sequence[str], *, since: datetime, now: datetime, form: Form = _OLDEST) -> str:
     """Queue and accounting by job name; each tells by itself whether it answered."""
     names = ",".join(quote(token, "the token") for token in tokens)
     return (
         _PREAMBLE
         + 'put me 0 "$uid"\n'
+        + form.told
         + f'sec queue $T squeue -a -h -u "$uid" -t all -n {names} -o {_shell_text(slurm_jobs.QUEUE_FORMAT)}\n'
-        + f'sec accounting $T sacct {_sacct_options(since)} -u "$uid" --name={names}\n'
+        + f'sec accounting $T sacct {form.options(since, now)} -u "$uid" --name={names}\n'
         + _END
     )
 
@@ -240,13 +291,6 @@ def submit(job: JobRequest) -> str:
         'exit "$rc"\n'
         ")"
     )
-
-
-def _sacct_options(since: datetime) -> str:
-    if since.tzinfo is None:
-        raise InvalidRequest("The time since when accounting is asked needs its zone.")
-    start = (since.astimezone(timezone.utc) - CLOCK_SKEW).strftime("%Y-%m-%dT%H:%M:%S")
-    return f'-n -P --delimiter="$U" -S {start} -o {",".join(slurm_jobs.ACCOUNTING_FIELDS)}'
 
 
 def _shell_text(text: str) -> str:
