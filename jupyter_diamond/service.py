@@ -8,7 +8,7 @@ import logging
 import secrets
 import sys
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from jupyter_diamond import __version__
@@ -32,6 +32,7 @@ from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.states import Phase, State
@@ -145,6 +146,11 @@ class DiamondService:
         names = [self.links[site].name] if site is not None else list(self.links)
         await self.engine.collector.refresh(names, wait_s=self._settings.probe_timeout_s)
         return self.engine.collector.snapshot()
+
+    async def history(self, site: str, hours: float = 24.0) -> SiteHistory:
+        """What was free at a site, and who waited. Raises InvalidRequest where there is only a recording."""
+        link, now = self._real(site), from_epoch(time.time())
+        return await self._ledger.do(self._ledger.store.history, link.name, now - timedelta(hours=hours), now)
 
     async def interpreter(self, site: str, python: str | None, modules: tuple[str, ...]) -> Interpreter:
         """What would run a cell at a site, and which modules it lacks there. Answers are kept for ten minutes."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from jupyter_diamond import __version__
 from jupyter_diamond.engine.endpoint_setup import NAME, VENV
-from jupyter_diamond.notebook.options import add_needs
+from jupyter_diamond.notebook.options import add_needs, positive
 
 DONE, FAILED, USAGE, NO_SERVER, NOT_FOUND = 0, 1, 2, 3, 4
 _STATUSES = f"""\
@@ -76,6 +76,10 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "idle", "Where such a job could start now; what is not known stands apart.",
         (_arg("--refresh", action="store_true", help="ask the sites now"),),
+    ),
+    Verb(
+        "history", "What was free at a site and who waited there, over time.",
+        (_SITE, _arg("--hours", type=positive, default=24, metavar="N", help="the last N hours (24)")),
     ),
     Verb(
         "tasks", "Your tasks, newest first.",

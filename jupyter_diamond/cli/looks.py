@@ -6,11 +6,14 @@ import json
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Iterable
 from datetime import datetime, timezone
+from statistics import mean
 
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.history import HistorySeries
 from jupyter_diamond.model.looks import Idle, IdlePlace
 from jupyter_diamond.model.snapshot import Record, SiteReading, Snapshot
 from jupyter_diamond.model.task import Attempt, Task, TaskSummary
@@ -18,7 +21,16 @@ from jupyter_diamond.notebook.card_text import printable
 from jupyter_diamond.notebook.client import DiamondClient
 from jupyter_diamond.notebook.options import envelope_of
 from jupyter_diamond.notebook.tables import by_reason
-from jupyter_diamond.notebook.vocabulary import LOOK, byte_size, clock, place_text, size_text, span_of_time, wall_clock
+from jupyter_diamond.notebook.vocabulary import (
+    LOOK,
+    byte_size,
+    clock,
+    place_text,
+    size_text,
+    span_of_time,
+    trouble_text,
+    wall_clock,
+)
 from jupyter_diamond.notebook.wall_view import cap_text
 
 from .grammar import DONE, FAILED
@@ -26,6 +38,8 @@ from .output import UNKNOWN, as_json, number, of, pairs, say, table
 
 LOG_BYTES = 65_536
 FOLLOW_S = 0.7
+TREND = 32
+BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def _now() -> datetime:
@@ -55,7 +69,7 @@ def status(client: DiamondClient, said: Namespace) -> int:
     rows = [
         (_name(site.site, simulated=site.simulated), site.health, of(site.cpus_free, site.cpus_total),
          of(site.gpus_free, site.gpus_total), number(site.running), number(site.pending), _age(site.read_at),
-         site.problem)
+         trouble_text(site, _now()))
         for site in snapshot.sites
     ]  # fmt: skip
     heads = ("site", "health", "free cores", "free GPUs", "running", "pending", "age", "problem")
@@ -73,7 +87,7 @@ def endpoints(client: DiamondClient, said: Namespace) -> int:
     rows = [
         (_name(site.site, simulated=site.simulated), site.transport, f"{site.scheduler} {site.scheduler_version or ''}",
          site.cluster or UNKNOWN, site.user or UNKNOWN, {True: "yes", False: "off", None: UNKNOWN}[site.accounting],
-         site.health, site.problem)
+         site.health, trouble_text(site, _now()))
         for site in snapshot.sites
     ]  # fmt: skip
     table(("site", "transport", "scheduler", "cluster", "user", "accounting", "health", "problem"), rows)
@@ -114,7 +128,7 @@ def resources(client: DiamondClient, said: Namespace) -> int:
     table(heads, rows, right=heads[3:])
     for site in sites:
         if site.problem:
-            say(f"{site.site}: {site.problem}")
+            say(f"{site.site}: {trouble_text(site, _now())}")
     return DONE
 
 
@@ -175,6 +189,53 @@ def _idle_table(found: Idle) -> None:
             say(f"\n{title}:")
         for why, places in groups.items():
             say(f"  {', '.join(places)}: {why}")
+
+
+def history(client: DiamondClient, said: Namespace) -> int:
+    """A site's past, a line a partition."""
+    past = client.history(said.site, said.hours)
+    if said.json:
+        as_json(past)
+        return DONE
+    if not past.series:
+        say(f"Nothing is kept of {past.site} in that time: sites are read while a server of yours runs.")
+        return DONE
+    rows = [_past(each, past.since) for each in past.series]
+    heads = (
+        "partition", "free", "least", "mean", "most", "of", "pending", "running", "readings",
+        f"share free since {wall_clock(past.since, _now())}",
+    )  # fmt: skip
+    table(heads, rows, right=heads[2:9])
+    return DONE
+
+
+def _past(past: HistorySeries, since: datetime) -> tuple[str, ...]:
+    free, pending, running, total = (_known(each) for each in (past.free, past.pending, past.running, past.total))
+    return (
+        past.partition, f"{past.unit}s", _amount(min(free, default=None)), _amount(mean(free) if free else None),
+        _amount(max(free, default=None)), _amount(max(total, default=None)),
+        _amount(mean(pending) if pending else None), _amount(mean(running) if running else None),
+        number(sum(past.readings)), _trend(past, since),
+    )  # fmt: skip
+
+
+def _known(numbers: Iterable[float | None]) -> list[float]:
+    return [each for each in numbers if each is not None]
+
+
+def _amount(amount: float | None) -> str:
+    return UNKNOWN if amount is None else f"{amount:,.1f}".removesuffix(".0")
+
+
+def _trend(past: HistorySeries, since: datetime) -> str:
+    """The share of what was free, oldest first, in equal times; a dot where nothing is known."""
+    shares: list[list[float]] = [[] for _ in range(TREND)]
+    each_s = max(1.0, (_now() - since).total_seconds() / TREND)
+    for moment, free, total in zip(past.at, past.free, past.total, strict=True):
+        if free is not None and total:
+            place = int((moment - since).total_seconds() / each_s)
+            shares[min(max(place, 0), TREND - 1)].append(min(1.0, free / total))
+    return "".join(BLOCKS[round(mean(known) * (len(BLOCKS) - 1))] if known else "·" for known in shares)
 
 
 def tasks(client: DiamondClient, said: Namespace) -> int:

@@ -23,6 +23,7 @@ WITHOUT_SERVER: dict[str, Callable[[Namespace], int]] = {
 }  # fmt: skip
 WITH_SERVER: dict[str, Act] = {
     "status": looks.status, "endpoints": looks.endpoints, "resources": looks.resources, "idle": looks.idle,
+    "history": looks.history,
     "tasks": looks.tasks, "task": looks.task, "logs": looks.logs, "events": looks.events, "env": looks.env,
     "cancel": acts.cancel, "exec": acts.execute, "put-file": acts.put_file, "preflight": acts.preflight,
     "smoke": acts.smoke,

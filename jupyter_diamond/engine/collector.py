@@ -40,6 +40,8 @@ class _Site:
     reading: SiteReading
     running: asyncio.Task[None] | None = None
     begun: float = 0.0
+    answered: bool = True
+    """The probe that runs has its answer, and only writes it down: who asks now wants another."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -54,7 +56,8 @@ class Collector:
         }
         self._links = links
         self._trials = Trials(ledger, log, timeout_s=settings.command_timeout_s)
-        self._aside: dict[str, asyncio.Task[Any]] = {}
+        self._owned: set[asyncio.Task[Any]] = set()
+        self._trying: set[str] = set()
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="diamond-read")
         self._number = 0
         self._told: set[str] = set()
@@ -91,11 +94,10 @@ class Collector:
 
     async def stop(self) -> None:
         """Cancel what is under way."""
-        tasks = [*self._aside.values(), *(site.running for site in self._sites.values() if site.running is not None)]
-        for task in tasks:
+        for task in self._owned:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=5.0)
+        if self._owned:
+            await asyncio.wait(self._owned, timeout=5.0)
         self._reader.shutdown(wait=False, cancel_futures=True)
 
     def _hear(self, event: Event) -> None:
@@ -117,9 +119,10 @@ class Collector:
                 await asyncio.wait({self._probe_once(site)})
 
     def _probe_once(self, site: _Site) -> asyncio.Task[None]:
-        if site.running is None or site.running.done():
-            site.begun = time.monotonic()
-            site.running = asyncio.create_task(self._probe(site), name=f"diamond-probe-{site.link.name}")
+        """Begin a probe, or join the one that waits for its answer."""
+        if site.running is None or site.running.done() or site.answered:
+            site.begun, site.answered = time.monotonic(), False
+            site.running = self._spawn(f"probe-{site.link.name}", self._probe(site))
         return site.running
 
     async def _probe(self, site: _Site) -> None:
@@ -139,6 +142,7 @@ class Collector:
             seconds = round(time.monotonic() - site.begun, 3)
             reading = reading.model_copy(update={"probe_s": seconds})
         finally:
+            site.answered = True
             site.wake.set()
         try:
             await self._keep(site, reading)
@@ -149,9 +153,7 @@ class Collector:
     async def _ask(self, link: SiteLink) -> Completed:
         """The probe's answer. One that hangs is left behind at its deadline, whatever its transport does about it."""
         limit_s = self._settings.probe_timeout_s
-        asking = self._spawn(
-            f"ask-{link.name}-{time.monotonic_ns()}", link.run(link.scheduler.probe_script(), timeout_s=limit_s)
-        )
+        asking = self._spawn(f"ask-{link.name}", link.run(link.scheduler.probe_script(), timeout_s=limit_s))
         await asyncio.wait({asking}, timeout=limit_s + link.patience_s)
         if not asking.done():
             asking.cancel()
@@ -207,7 +209,8 @@ class Collector:
             self._ledger.tell(Event(seq=0, at=at, type="snapshot.refreshed", subject=subject))
         if self.writes and not reading.problem and not reading.simulated:
             await self._ledger.do(self._ledger.store.put_reading, reading)
-            if self._trials.due(site.link, reading) and f"trial-{reading.site}" not in self._aside:
+            if reading.site not in self._trying and self._trials.due(site.link, reading):
+                self._trying.add(reading.site)
                 self._spawn(f"trial-{reading.site}", self._try_commands(site.link, reading))
 
     async def _try_commands(self, link: SiteLink, reading: SiteReading) -> None:
@@ -215,17 +218,20 @@ class Collector:
             await self._trials.learn(link, reading)
         except DiamondError as problem:  # the older ways of asking stay in use
             self._log.info("%s: what its commands can do is not known: %s", link.name, problem.message)
+        finally:
+            self._trying.discard(link.name)
 
     def _spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """A task of ours beside the probes, held until it has ended."""
-        task = self._aside[name] = asyncio.create_task(work, name=f"diamond-{name}")
-        task.add_done_callback(lambda done: self._ended(name, done))
+        """A task of ours, held until it has ended."""
+        task = asyncio.create_task(work, name=f"diamond-{name}")
+        self._owned.add(task)
+        task.add_done_callback(self._ended)
         return task
 
-    def _ended(self, name: str, task: asyncio.Task[Any]) -> None:
-        del self._aside[name]
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._owned.discard(task)
         if not task.cancelled():
-            task.exception()  # one that was left behind has nobody to raise to
+            task.exception()  # one that was left behind at its deadline has nobody to raise to
 
     async def _tell(self, drifts: tuple[Drift, ...]) -> None:
         """One event for each thing that a profile and its site say differently, ever."""

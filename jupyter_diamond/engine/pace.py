@@ -24,8 +24,13 @@ class Pace:
 
 
 async def rest(until: asyncio.Event, seconds: float | None) -> None:
-    """Wait for an event, at most so long; for ever when ``seconds`` is None."""
+    """Wait for an event, at most so long; for ever when ``seconds`` is None.
+
+    Not by ``wait_for``: before Python 3.12 it swallows a cancellation that comes together with the event, and a loop
+    that rests would never end.
+    """
+    waiting = asyncio.ensure_future(until.wait())
     try:
-        await asyncio.wait_for(until.wait(), None if seconds is None else max(0.0, seconds))
-    except asyncio.TimeoutError:
-        return
+        await asyncio.wait({waiting}, timeout=None if seconds is None else max(0.0, seconds))
+    finally:
+        waiting.cancel()

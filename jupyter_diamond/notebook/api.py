@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from .handle import TaskHandle
 from .session import session
-from .tables import sites_table, tasks_table
+from .tables import history_table, sites_table, tasks_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["jobs", "sites", "task", "tasks"]
+__all__ = ["history", "jobs", "sites", "task", "tasks"]
 
 
 def task(ref: str) -> TaskHandle:
@@ -39,3 +39,11 @@ def sites(*, refresh: bool = False) -> pd.DataFrame:
     client = session().client
     snapshot = client.refresh() if refresh else client.sites()
     return sites_table(snapshot, datetime.now(timezone.utc))
+
+
+def history(site: str, *, hours: float = 24.0) -> pd.DataFrame:
+    """What was free at a site and who waited there: a day of single readings, ten-minute and hourly means before it.
+
+    :raises NotFound: no such site.
+    """
+    return history_table(session().client.history(site, hours))

@@ -48,6 +48,8 @@ class Completer:
         parser = grammar.get(words[1])
         if parser is None or parser.takes_value(words[-2]):
             return []
+        if words[1] == "history" and not words[-1].startswith("-"):
+            return [place for place in self._places("") if ":" not in place]
         return self._tasks() if parser.takes_task and not words[-1].startswith("-") else parser.options()
 
     def _of_cell(self, words: list[str]) -> list[str]:

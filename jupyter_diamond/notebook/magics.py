@@ -27,6 +27,7 @@ from .tables import captured_table, events_table, idle_table, idle_text
 HELP = """Your clusters as one pool.
 
 %diamond sites            what is free, what waits, how old each number is (--refresh asks the sites now)
+%diamond history SITE     what was free there and who waited, over time (--hours N)
 %diamond wall             the whole pool, live: every site, every partition, what a job could get now
 %diamond idle             where a job could start now (--gpus 2 --gpu-memory 40G --cpus 8 --memory 32G --nodes 1)
 %diamond tasks            your tasks, newest first (--active, --limit N)
@@ -64,6 +65,7 @@ def parsers() -> dict[str, OptionParser]:
             "sites", "Your sites and partitions: free and total, running and pending, age of each number."
         ),
         "wall": _parser("wall", "The whole pool, live: what is free, what waits, how old each number is."),
+        "history": _parser("history", "What was free at a site and who waited there, over time; a DataFrame."),
         "idle": idle_parser(),
         "tasks": _parser("tasks", "Your tasks, newest first."),
         "task": _parser("task", "One task as a live card.", task=True),
@@ -79,6 +81,8 @@ def parsers() -> dict[str, OptionParser]:
         "logout": _parser("logout", "Revoke the Globus login and delete its tokens."),
     }
     found["login"].add_argument("--web", action="store_true", help="come back through the browser")
+    found["history"].add_argument("SITE", help="a site's name")
+    found["history"].add_argument("--hours", type=positive, default=24, metavar="N", help="the last N hours (24)")
     found["sites"].add_argument("--refresh", action="store_true", help="ask the sites now")
     found["tasks"].add_argument("--active", action="store_true", help="only those that have not ended")
     found["tasks"].add_argument("--limit", type=positive, default=100, metavar="N", help="at most N rows (100)")
@@ -99,6 +103,7 @@ class DiamondMagics(Magics):
         self._commands: dict[str, Callable[[Any], Any]] = {
             "sites": lambda said: api.sites(refresh=said.refresh),
             "wall": lambda said: self._session.wall.show(),  # noqa: ARG005 - it takes no options
+            "history": lambda said: api.history(said.SITE, hours=said.hours),
             "idle": self._idle,
             "tasks": lambda said: api.tasks(active=True if said.active else None, limit=said.limit),
             "task": lambda said: api.task(said.T),

@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.looks import Idle, OtherPlace
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.model.task import Captured, TaskSummary
 
-from .vocabulary import LOOK, byte_size, clock, place_text, span_of_time, wall_clock
+from .vocabulary import LOOK, byte_size, clock, place_text, span_of_time, trouble_text, wall_clock
 from .wall_view import cap_text
 
 if TYPE_CHECKING:
@@ -85,8 +86,29 @@ def _site_row(site: SiteReading, now: datetime) -> dict[str, Any]:
         "running": site.running,
         "pending": site.pending,
         "age": "never read" if site.read_at is None else span_of_time((now - site.read_at).total_seconds()),
-        "problem": site.problem,
+        "problem": trouble_text(site, now),
     }
+
+
+def history_table(past: SiteHistory) -> pd.DataFrame:
+    """One row a partition and span of time, oldest first: what was free of its GPUs (of its cores where it has none).
+
+    A number that was not known is missing, never 0. ``readings`` is how many a mean is over.
+    """
+    names = {
+        "free": "free", "total": "total", "pending": "pending", "running": "running", "mine_running": "yours running",
+        "mine_pending": "yours pending", "readings": "readings",
+    }  # fmt: skip
+    rows = [
+        {"at": moment, "partition": each.partition, "unit": each.unit}
+        | {name: getattr(each, column)[place] for column, name in names.items()}
+        for each in past.series
+        for place, moment in enumerate(each.at)
+    ]
+    frame = _frame(rows, ["at", "partition", "unit", *names.values()])
+    typed = frame.astype(dict.fromkeys(names.values(), "Float64") | {"readings": "Int64"})
+    ordered: pd.DataFrame = typed.sort_index(kind="stable")
+    return ordered
 
 
 def idle_table(found: Idle, now: datetime) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from jupyter_diamond.model.envelope import Size, Span
+from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.model.states import State
 
 Mark = Literal["arrow", "ring", "hollow", "filled", "tick", "cross", "dash", "question"]
@@ -97,6 +98,19 @@ def wall_clock(moment: datetime, now: datetime) -> str:
     """A time on the reader's own clock; with its date when it is not today's."""
     local, today = moment.astimezone(), now.astimezone().date()
     return f"{local:%H:%M}" if local.date() == today else f"{local:%-d %b %H:%M}"
+
+
+def outage_text(since: datetime | None, again: datetime | None, now: datetime) -> str:
+    """``Since 04:12; tried again at 04:20.`` on the reader's own clock; empty for a site that answers."""
+    if since is None:
+        return ""
+    when = f"; tried again at {wall_clock(again, now)}" if again is not None and again > now else ""
+    return f"Since {wall_clock(since, now)}{when}."
+
+
+def trouble_text(site: SiteReading, now: datetime) -> str:
+    """What is wrong with a site, since when, and when it is tried again; empty when nothing is."""
+    return f"{site.problem} {outage_text(site.failing_since, site.next_try_at, now)}".strip() if site.problem else ""
 
 
 def size_text(size: Size) -> str:

@@ -8,8 +8,10 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from jupyter_diamond.model.base import from_epoch
+
 from .card_text import printable
-from .vocabulary import span_of_time
+from .vocabulary import outage_text, span_of_time
 from .wall_view import Wall
 
 SEGMENTS = 8
@@ -59,6 +61,12 @@ def age_text(site: dict[str, Any], now: float) -> str:
     return "never read" if site["read_at"] is None else span_of_time(max(0.0, now - site["read_at"]))
 
 
+def problem_text(site: dict[str, Any], now: float) -> str:
+    """What is wrong, since when, and when it is tried again."""
+    since, again = (None if site[key] is None else from_epoch(site[key]) for key in ("since", "again"))
+    return f"{site['problem']} {outage_text(since, again, from_epoch(now))}".strip() if site["problem"] else ""
+
+
 def plain(wall: Wall, as_of: str) -> str:
     """One line a site, one a partition."""
     head = " · ".join(f"{sum_text(total)} {total['label']}" for total in wall["strip"]["sums"])
@@ -68,7 +76,7 @@ def plain(wall: Wall, as_of: str) -> str:
         word = f"{site['mark']} {name}  {site['means']}  {site['word']}  {age_text(site, wall['strip']['now'])}"
         lines.append(word)
         if site["problem"]:
-            lines.append(f"    {site['problem']}")
+            lines.append(f"    {problem_text(site, wall['strip']['now'])}")
         lines += _aligned([
             ["    " + row["name"], bar(row), free_text(row), f"{_number(row['pending'])} pending",
              mine_text(row), f"limit {row['cap']}"]
@@ -103,7 +111,7 @@ def html(wall: Wall, as_of: str) -> str:
 
 def _site_html(site: dict[str, Any], rows: dict[str, Any], now: float) -> str:
     about = f"{site['means']} · {site['mark']} {site['word']} · {age_text(site, now)}"
-    problem = f"<br>{_e(site['problem'])}" if site["problem"] else ""
+    problem = f"<br>{_e(problem_text(site, now))}" if site["problem"] else ""
     lines = "".join(
         "<tr>"
         + "".join(

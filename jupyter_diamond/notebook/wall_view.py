@@ -87,12 +87,16 @@ def _site(site: SiteReading) -> dict[str, Any]:
         "means": " · ".join(filter(None, ("simulated",) if site.simulated else (site.transport, site.scheduler))),
         "simulated": site.simulated,
         "health": site.health, "mark": mark, "tone": tone, "word": word,
-        "read_at": None if site.read_at is None else site.read_at.timestamp(),
-        "problem": site.problem,
+        "read_at": _epoch(site.read_at),
+        "problem": site.problem, "since": _epoch(site.failing_since), "again": _epoch(site.next_try_at),
         "gpus_free": site.gpus_free, "cpus_free": site.cpus_free, "pending": site.pending,
         "partitions": [record.partition for record in site.records if not record.hidden],
         "title": _site_title(site),
     }  # fmt: skip
+
+
+def _epoch(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
 
 
 def _site_title(site: SiteReading) -> str:

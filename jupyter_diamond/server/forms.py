@@ -25,6 +25,13 @@ class SitesQuery(Value):
     wait: float = Field(default=0.0, ge=0, le=30)
 
 
+class HistoryQuery(Value):
+    """Whose past, and how far back: at most the half year that is kept."""
+
+    site: str
+    hours: float = Field(default=24.0, gt=0, le=4320)
+
+
 class IdleForm(Value):
     """What a job would need."""
 

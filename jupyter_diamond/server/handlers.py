@@ -19,6 +19,7 @@ from .base import DiamondHandler, read_json, starting
 from .forms import (
     EventsQuery,
     ExecForm,
+    HistoryQuery,
     IdleForm,
     InterpreterForm,
     LogsQuery,
@@ -98,6 +99,17 @@ class RefreshHandler(DiamondHandler):
     async def post(self) -> None:
         """Probe one site, or all, now."""
         self.answer(await self.service.refresh(self.form(RefreshForm).site))
+
+
+class HistoryHandler(DiamondHandler):
+    """A site's past."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """What was free and who waited, partition by partition."""
+        asked = self.query(HistoryQuery)
+        self.answer(await self.service.history(asked.site, asked.hours))
 
 
 class InterpreterHandler(DiamondHandler):
@@ -334,6 +346,7 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/status", StatusHandler),
     (rf"{_API}/sites", SitesHandler),
     (rf"{_API}/sites/refresh", RefreshHandler),
+    (rf"{_API}/sites/history", HistoryHandler),
     (rf"{_API}/sites/([^/]+)/interpreter", InterpreterHandler),
     (rf"{_API}/sites/([^/]+)/env", SiteEnvHandler),
     (rf"{_API}/sites/([^/]+)/exec", ExecHandler),

@@ -383,6 +383,9 @@ export interface SiteReading {
   tried_at: string | null;
   probe_s: number | null;
   problem: string;
+  failing_since: string | null;
+  next_try_at: string | null;
+  clock_at: string | null;
   scheduler_version: string | null;
   cluster: string | null;
   user: string | null;

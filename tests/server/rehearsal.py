@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import timedelta
 from pathlib import Path
 
 from jupyter_diamond.engine.allowed import allowed
 from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.history import HistorySeries, SiteHistory
 from jupyter_diamond.model.looks import (
     Accounted,
     Check,
@@ -96,6 +98,15 @@ class RehearsalService:
         if site not in (None, "alpha"):
             raise NotFound(f"There is no site {site}.")
         return await self.sites()
+
+    async def history(self, site, hours):
+        if site != "alpha":
+            raise NotFound(f"There is no site {site}.")
+        series = HistorySeries(
+            partition="short", unit="GPU", at=(T0,), readings=(1,), free=(None,), total=(8,), pending=(3,),
+            running=(0,), mine_pending=(0,), mine_running=(0,),
+        )  # fmt: skip
+        return SiteHistory(site=site, since=T0 - timedelta(hours=hours), span_s=0, series=(series,))
 
     async def interpreter(self, site, python, modules):
         return Interpreter(executable=python or f"/{site}/python3", version=(3, 11, 7), missing=modules, read_at=T0)

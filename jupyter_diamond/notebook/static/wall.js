@@ -252,9 +252,10 @@ function keep(parent, children) {
   while (parent.children.length > children.length) parent.lastElementChild.remove();
 }
 
-function showProblem(parts, site) {
-  const since = site.read_at === null ? "No numbers yet: " : `No new numbers since ${moment(site.read_at)}: `;
-  const text = site.problem ? (site.health === "online" ? site.problem : since + site.problem) : "";
+function showProblem(parts, site, now) {
+  const again = site.again !== null && site.again > now ? `; tried again at ${moment(site.again)}` : "";
+  const since = site.since === null ? "" : ` Since ${moment(site.since)}${again}.`;
+  const text = site.problem ? site.problem + since : "";
   setText(parts.problem, text);
   parts.problem.hidden = !text;
 }
@@ -379,7 +380,6 @@ function render({ model, el }) {
         heights.observe(cards.get(name).card);
       }
       showSite(cards.get(name), site, rows, shown);
-      showProblem(cards.get(name), site);
       standing.push(cards.get(name).card);
     }
     for (const name of cards.keys()) if (!now.sites[name]) cards.delete(name);
@@ -390,7 +390,10 @@ function render({ model, el }) {
   };
   const tick = () => {
     const now = Date.now() / 1000 + skew;
-    for (const [name, parts] of cards) showAge(parts, wall().sites[name], now);
+    for (const [name, parts] of cards) {
+      showAge(parts, wall().sites[name], now);
+      showProblem(parts, wall().sites[name], now);
+    }
   };
   const fresh = () => {
     skew = wall().strip.now - Date.now() / 1000;

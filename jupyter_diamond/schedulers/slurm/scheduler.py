@@ -28,7 +28,7 @@ class SlurmScheduler:
         self.capabilities: Capabilities | None = None
 
     def trial_script(self) -> str:
-        """Each optional form once, in one script: 0.1 s of a login node, when its Slurm is new to us."""
+        """Each optional form once, in one script: a quarter of a second, when its Slurm is new to us."""
         return scripts.TRIAL
 
     def parse_trial(self, answer: Completed, reading: SiteReading, *, tried_at: datetime) -> Capabilities:

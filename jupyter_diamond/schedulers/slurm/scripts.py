@@ -149,10 +149,10 @@ TRIAL = (
     printf '%s%s%s%s%.200s\n' "$f" "$U" "$s" "$U" "$(printf '%s' "$e" | tr '\n' ' ')"
   done
 }}
-times() {{ $T sacct -S now-90minutes -e >/dev/null; }}
+relative() {{ $T sacct -S now-90minutes -e >/dev/null; }}
 sec flags flags
 sec fields $T sacct -e
-sec times times
+sec times relative
 sec clusters $T sacctmgr -n -P show cluster format=cluster
 """
     + _END
