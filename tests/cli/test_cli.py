@@ -14,7 +14,17 @@ from jupyter_diamond.cli.grammar import VERBS, parser
 from tests.cli.conftest import Cli
 from tests.live.jupyter import JupyterServer
 
-LOOKS = [("status",), ("endpoints",), ("resources",), ("idle",), ("tasks",), ("events",), ("env", "here"), ("doctor",)]
+LOOKS = [
+    ("status",),
+    ("endpoints",),
+    ("resources",),
+    ("idle",),
+    ("history", "here"),
+    ("tasks",),
+    ("events",),
+    ("env", "here"),
+    ("doctor",),
+]
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
@@ -42,6 +52,19 @@ def test_idle_finds_this_machine_and_says_when_nothing_is(cli):
     wrong = cli("idle", "--memory", "64")
     assert (wrong.status, wrong.out) == (2, "")
     assert wrong.err.startswith("--memory")
+
+
+def test_the_past_of_this_machine_is_kept(cli):
+    cli.json("resources", "--refresh")
+    past = cli.json("history", "here", "--hours", "1")
+    (series,) = past["series"]
+    assert (series["partition"], series["unit"]) == ("machine", "CPU")
+    assert set(series["total"]) == {len(os.sched_getaffinity(0))}
+    said = cli("history", "here", "--hours", "1").out
+    assert said.splitlines()[0].startswith("partition  free")
+    assert any(block in said for block in "▁▂▃▄▅▆▇█")
+    assert cli("history", "nowhere").status == 4
+    assert cli("history", "here", "--hours", "0").status == 2
 
 
 def test_the_smoke_job_runs_for_real_and_is_verified(cli):

@@ -20,6 +20,7 @@ from jupyter_diamond.errors import Conflict, DiamondError, Infeasible, NotFound,
 from jupyter_diamond.model.decision import Candidate, Decision, Verdict
 from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.history import HistorySeries, SiteHistory
 from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.manifest import CellError, Manifest, MissingValue, ResultFile
 from jupyter_diamond.model.snapshot import Record, SiteReading, Snapshot
@@ -337,6 +338,16 @@ class Pool:
             self.snapshots += 1
             self.lock.notify_all()
 
+    def past(self, site: str) -> SiteHistory:
+        if site != "delta":
+            raise NotFound(f"There is no site {site!r}.")
+        at = tuple(now() - timedelta(minutes=left) for left in (2, 1))
+        series = HistorySeries(
+            partition="gpuA100x4", unit="GPU", at=at, readings=(1, 1), free=(6, None), total=(8, 8), pending=(14, 0),
+            running=(40, 40), mine_pending=(0, 0), mine_running=(1, 1),
+        )  # fmt: skip
+        return SiteHistory(site=site, since=now() - timedelta(hours=24), span_s=0, series=(series,))
+
     def snapshot_after(self, after: int, wait_s: float) -> Snapshot:
         with self.lock:
             self.lock.wait_for(lambda: self.snapshots != after, timeout=min(wait_s, 1.0))
@@ -429,6 +440,8 @@ class Handler(BaseHTTPRequestHandler):
             return 200, pool.snapshot_after(int(query["after"]), float(query["wait"]))
         if path in ("/sites", "/sites/refresh"):
             return 200, pool.snapshot()
+        if path == "/sites/history":
+            return 200, pool.past(query["site"])
         if path == "/idle":
             return 200, idle(pool.plan(Envelope.model_validate(json.loads(body)["envelope"])), pool.snapshot())
         if re.fullmatch(r"/sites/([^/]+)/interpreter", path):

@@ -203,6 +203,11 @@ def test_tables_texts_and_help(kernel, rest):
         kernel.ok("s = %diamond sites\nprint(s.loc['vista', 'free cpus'], s.loc['delta', 'free gpus'].tolist())").stdout
         == "<NA> [6, 6]\n"
     )
+    past = kernel.ok(
+        "h = %diamond history delta --hours 2\nprint(h.free.tolist(), h.pending.tolist(), h.partition.unique(), h.index.tz)"
+    ).stdout
+    assert past == "[6.0, <NA>] [14.0, 0.0] ['gpuA100x4'] UTC\n"
+    assert "no site 'nope'" in kernel.run("%diamond history nope").everything
     assert "attempt.state_changed" in kernel.ok("%diamond events fit").result
     assert "task.created" in kernel.ok("%diamond events").result
     assert kernel.ok("%diamond logs fit").result == "one\ntwo"

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from jupyter_diamond.model.snapshot import NO_LIMIT, NodeShape, Record, SiteReading, Snapshot
+from jupyter_diamond.notebook.tables import sites_table
 from jupyter_diamond.notebook.wall_text import html, lit, plain, sum_text
 from jupyter_diamond.notebook.wall_view import cap_text, patch, wall
 
@@ -90,6 +91,20 @@ def test_gpus_gate_where_there_are_any_else_cores():
 )
 def test_a_bar_is_empty_only_when_nothing_is_busy_and_full_only_when_all_is(busy, total, segments):
     assert lit({"busy": busy, "total": total, "open": True}) == segments
+
+
+def test_a_site_that_fails_says_since_when_and_when_it_is_tried_again():
+    since, again = NOW - timedelta(minutes=8), NOW + timedelta(minutes=2)
+    dead = reading("a", health="offline", problem="No answer.", failing_since=since, next_try_at=again)
+    view = seen(dead)
+    assert (view["sites"]["a"]["since"], view["sites"]["a"]["again"]) == (since.timestamp(), again.timestamp())
+    local = [moment.astimezone().strftime("%H:%M") for moment in (since, again)]
+    said = f"No answer. Since {local[0]}; tried again at {local[1]}."
+    assert said in plain(view, "12:00")
+    assert said in html(view, "12:00")
+    assert sites_table(Snapshot(id=1, taken_at=NOW, sites=(dead,)), NOW).loc["a", "problem"] == said
+    overdue = reading("a", health="offline", problem="No answer.", failing_since=since, next_try_at=since)
+    assert f"No answer. Since {local[0]}.\n" in plain(seen(overdue), "12:00") + "\n"
 
 
 def test_hidden_partitions_are_not_shown():

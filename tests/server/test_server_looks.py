@@ -20,6 +20,16 @@ async def test_a_snapshot_can_be_waited_for(ask, service):
     assert (await ask("GET", "sites", params={"wait": 31}, good=False)).code == 400
 
 
+async def test_the_past_of_a_site_keeps_unknown_apart_from_zero(ask, service):
+    got = (await ask("GET", "sites/history", params={"site": "alpha", "hours": 2})).json
+    (series,) = got["series"]
+    assert (got["site"], got["span_s"], series["unit"]) == ("alpha", 0, "GPU")
+    assert (series["free"], series["total"], series["mine_pending"]) == ([None], [8], [0])
+    assert (await ask("GET", "sites/history", params={"site": "beta"})).code == 404
+    for wrong in ({}, {"site": "alpha", "hours": 0}, {"site": "alpha", "hours": 5000}, {"site": "alpha", "days": 1}):
+        assert (await ask("GET", "sites/history", params=wrong, good=False)).code == 400
+
+
 async def test_idle_places_and_what_is_not_known_stand_apart(ask, service):
     got = (await ask("POST", "idle", form={"envelope": {"gpus": {"min": 2, "max": 2}}})).json
     assert [(place["site"], place["jobs_now"]) for place in got["places"]] == [("alpha", 3)]
