@@ -204,9 +204,9 @@ def test_tables_texts_and_help(kernel, rest):
         == "<NA> [6, 6]\n"
     )
     past = kernel.ok(
-        "h = %diamond history delta --hours 2\nprint(h.free.tolist(), h.pending.tolist(), h.partition.unique(), h.index.tz)"
+        "h = %diamond history delta --hours 2\nprint(h.free.tolist(), h.pending.tolist(), list(h.partition), h.index.tz)"
     ).stdout
-    assert past == "[6.0, <NA>] [14.0, 0.0] ['gpuA100x4'] UTC\n"
+    assert past == "[6.0, <NA>] [14.0, 0.0] ['gpuA100x4', 'gpuA100x4'] UTC\n"
     assert "no site 'nope'" in kernel.run("%diamond history nope").everything
     assert "attempt.state_changed" in kernel.ok("%diamond events fit").result
     assert "task.created" in kernel.ok("%diamond events").result
