@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 from jupyter_diamond.engine.breaker import Breaker
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.pace import rest
-from jupyter_diamond.engine.side_notes import clock_note, noise_note
+from jupyter_diamond.engine.reading import read
 from jupyter_diamond.engine.trials import Trials
 from jupyter_diamond.errors import DiamondError, GlobusProblem, StoreError, TransportError
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.policy import Drift
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
-from jupyter_diamond.placement.merge import merge
-from jupyter_diamond.schedulers.base import Adapting
 from jupyter_diamond.settings import DiamondEngine
 from jupyter_diamond.transport.base import Completed
 
 _LARGE_BYTES = 64 << 10
 """A larger answer takes more than some milliseconds to read, so it is read beside the loop."""
+_RETRY_LIMITS_S = 600.0
 
 
 @dataclass
@@ -42,6 +43,7 @@ class _Site:
     begun: float = 0.0
     answered: bool = True
     """The probe that runs has its answer, and only writes it down: who asks now wants another."""
+    limits_asked: float = -math.inf
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -130,7 +132,7 @@ class Collector:
         site.breaker.begun()
         drifts: tuple[Drift, ...] = ()
         try:
-            reading, drifts = await self._read(site.link, await self._ask(site.link), tried_at)
+            reading, drifts = await self._read(site, await self._ask(site), tried_at)
         except DiamondError as problem:
             reading = self._failed(site, problem, tried_at)
         except Exception as problem:  # noqa: BLE001 - a defect of ours must neither end this nor look like fresh numbers
@@ -150,10 +152,11 @@ class Collector:
         except StoreError as problem:  # the numbers are shown, if not kept
             self._log.warning("%s", problem.message)
 
-    async def _ask(self, link: SiteLink) -> Completed:
+    async def _ask(self, site: _Site) -> Completed:
         """The probe's answer. One that hangs is left behind at its deadline, whatever its transport does about it."""
-        limit_s = self._settings.probe_timeout_s
-        asking = self._spawn(f"ask-{link.name}", link.run(link.scheduler.probe_script(), timeout_s=limit_s))
+        link, limit_s = site.link, self._settings.probe_timeout_s
+        script = link.scheduler.probe_script(limits=self._limits_are_due(site))
+        asking = self._spawn(f"ask-{link.name}", link.run(script, timeout_s=limit_s))
         await asyncio.wait({asking}, timeout=limit_s + link.patience_s)
         if not asking.done():
             asking.cancel()
@@ -162,28 +165,20 @@ class Collector:
         answer: Completed = asking.result()
         return answer
 
-    async def _read(self, link: SiteLink, done: Completed, tried_at: datetime) -> tuple[SiteReading, tuple[Drift, ...]]:
-        read_at = datetime.now(timezone.utc)
-
-        def read() -> tuple[SiteReading, tuple[Drift, ...]]:
-            reading = link.scheduler.parse_probe(link.name, done, read_at=read_at)
-            return merge(reading, link.machine) if link.machine is not None else (reading, ())
-
+    async def _read(self, site: _Site, done: Completed, sent: datetime) -> tuple[SiteReading, tuple[Drift, ...]]:
+        reading_it = partial(read, site.link, done, site.reading.limits, sent=sent, heard=datetime.now(timezone.utc))
         if len(done.stdout) < _LARGE_BYTES:
-            reading, drifts = read()
-        else:
-            reading, drifts = await asyncio.get_running_loop().run_in_executor(self._reader, read)
-        known = link.scheduler.capabilities if isinstance(link.scheduler, Adapting) else None
-        notes = (
-            *reading.notes, *clock_note(reading, sent=tried_at, heard=read_at), *noise_note(done.noise),
-            *(known.notes if known is not None else ()),
-        )  # fmt: skip
-        changes = {
-            "transport": link.site.transport, "tried_at": tried_at, "problem": "", "notes": notes,
-            "failing_since": None, "next_try_at": None, "simulated": link.site.simulated,
-            "health": "online" if reading.health == "unknown" else reading.health,
-        }  # fmt: skip
-        return reading.model_copy(update=changes), drifts
+            return reading_it()
+        return await asyncio.get_running_loop().run_in_executor(self._reader, reading_it)
+
+    def _limits_are_due(self, site: _Site) -> bool:
+        """Once an hour; where they are not known, every ten minutes: every asking costs a site's database."""
+        tick_s = self._settings.limits_tick_s
+        wait_s = tick_s if site.reading.limits is not None else min(_RETRY_LIMITS_S, tick_s)
+        due = time.monotonic() - site.limits_asked >= wait_s
+        if due:
+            site.limits_asked = time.monotonic()
+        return due
 
     def _failed(self, site: _Site, problem: DiamondError, tried_at: datetime) -> SiteReading:
         """The last good reading, with what is wrong and since when."""
