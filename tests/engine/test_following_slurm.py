@@ -102,19 +102,8 @@ async def test_capabilities_that_are_wrong_judge_no_job_and_are_dropped(pool):
 async def test_the_past_holds_what_scontrol_said(pool, testbed):
     service = await pool.start()
     await refreshed(service)
-    argv = (
-        "sbatch",
-        "--parsable",
-        "-p",
-        "gpuA40x4",
-        "--gpus-per-node=4",
-        "--mem=1G",
-        "-t",
-        "5",
-        "-A",
-        "bbka-delta-gpu",
-    )
-    job = slurm(testbed, "delta", *argv, "--wrap", "sleep 300")
+    size = ("-p", "gpuA40x4", "--gpus-per-node=4", "--mem=1G", "-t", "5", "-A", "bbka-delta-gpu", "-o", "/dev/null")
+    job = slurm(testbed, "delta", "sbatch", "--parsable", *size, "--wrap", "sleep 300")
 
     async def runs():
         return slurm(testbed, "delta", "squeue", "-h", "-j", job, "-o", "%T") == "RUNNING"

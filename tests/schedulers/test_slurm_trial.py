@@ -20,7 +20,6 @@ from jupyter_diamond.schedulers.slurm import SlurmScheduler
 from jupyter_diamond.transport.base import Completed
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
-SINCE = datetime.now(timezone.utc) - timedelta(hours=2)
 READING = SiteReading(
     site="x", transport="ssh", scheduler="slurm", scheduler_version="20.11.8", accounting=True, read_at=NOW
 )
@@ -66,6 +65,10 @@ def site(tmp_path):
     return run
 
 
+def since():
+    return datetime.now(timezone.utc) - timedelta(hours=2)
+
+
 def tried(answer, slurm=None):
     return (slurm or SlurmScheduler()).parse_trial(answer, READING, tried_at=NOW)
 
@@ -79,7 +82,7 @@ def test_what_an_old_slurm_does_not_know_is_noted_and_not_asked_for(site):
     assert found.clusters == ("delta", "vista")
     assert any("sacct here does not know Reason" in note for note in found.notes)
     slurm.capabilities = found
-    script = slurm.accounting_script([NativeJob(id="7")], since=SINCE)
+    script = slurm.accounting_script([NativeJob(id="7")], since=since())
     (asked,) = re.findall(r" -o (\S+) -j", script)
     assert asked.split(",") == fields.split()
     assert " -S 20" in script
@@ -96,8 +99,8 @@ def test_what_a_new_slurm_knows_is_used(site):
     assert (found.relative_times, found.notes) == (True, ())
     slurm.capabilities = found
     for script in (
-        slurm.accounting_script([NativeJob(id="7")], since=SINCE),
-        slurm.lookup_script(["dmd-1"], since=SINCE),
+        slurm.accounting_script([NativeJob(id="7")], since=since()),
+        slurm.lookup_script(["dmd-1"], since=since()),
     ):
         (minutes,) = re.findall(r" -S now-([0-9]+)minutes ", script)
         assert 180 <= int(minutes) <= 182, "two hours ago, and an hour in case our clock was set"
@@ -126,7 +129,7 @@ def test_the_trial_asks_no_controller(site):
 def test_a_list_that_is_no_list_of_fields_changes_nothing(site, listed):
     slurm = SlurmScheduler()
     slurm.capabilities = tried(site(slurm.trial_script(), FIELDS=listed), slurm)
-    (asked,) = re.findall(r" -o (\S+) -j", slurm.accounting_script([NativeJob(id="7")], since=SINCE))
+    (asked,) = re.findall(r" -o (\S+) -j", slurm.accounting_script([NativeJob(id="7")], since=since()))
     assert asked == ",".join(ACCOUNTING_FIELDS)
 
 
@@ -168,7 +171,7 @@ def test_a_form_that_is_not_known_any_more_judges_no_job_and_is_asked_for_no_mor
         slurm.parse_accounting(answer_of(ACCOUNTING_FIELDS, (), rc=1, err=said))
     assert problem.value.transient
     assert slurm.capabilities is None
-    assert " -S 20" in slurm.accounting_script([NativeJob(id="7")], since=SINCE)
+    assert " -S 20" in slurm.accounting_script([NativeJob(id="7")], since=since())
 
 
 def test_an_outage_of_accounting_is_no_contradiction(site):
