@@ -9,6 +9,7 @@ SEED ?= 7
 ROUNDS ?= 600
 LOGS ?=
 export PY
+WORKERS ?= 4
 LIVE := $(if $(SLURM),--slurm)
 # Files that pip copies at install: a change in them needs another install.
 COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \
@@ -19,7 +20,7 @@ COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_se
 help:
 	@echo 'make demo [SLURM=1]   run the example notebook on a Jupyter server of its own, print decision, log and result'
 	@echo 'make lab [SLURM=1]    open JupyterLab with the extension on the example notebooks'
-	@echo 'make test [ARGS=...]  install what the tests need, run them all (ARGS go to pytest)'
+	@echo 'make test [ARGS=...] [WORKERS=4]  install what the tests need, run them all (ARGS go to pytest)'
 	@echo 'make lint             ruff, mypy, and tsc where node is installed'
 	@echo 'make bench            every benchmark, tables on stdout'
 	@echo 'make bench-placement [SEED= ROUNDS= LOGS=folder]   placement policies on simulated sites'
@@ -43,7 +44,8 @@ lab: .venv/installed $(if $(SLURM),debian)
 
 # debian.sh prints the markers of the tests that cannot run here; in CI it fails instead.
 test: .venv/installed
-	@without="$$(bash tests/live/debian.sh tests)" && JUPYTER_DIAMOND_TESTS_WITHOUT="$$without" $(PY) -m pytest $(ARGS)
+	@without="$$(bash tests/live/debian.sh tests)" && JUPYTER_DIAMOND_TESTS_WITHOUT="$$without" \
+	  $(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 lint: .venv/installed
 	.venv/bin/ruff format --check .

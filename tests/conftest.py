@@ -16,6 +16,7 @@ import pytest
 from jupyter_diamond.model.site import Site
 from tests.live.slurm import Testbed
 from tests.live.slurm.testbed import sweep
+from tests.sharing import Sharing, plain, prepare
 
 if TYPE_CHECKING:  # imported where it is used: a machine may be without the Globus SDKs
     from tests.live.globus import RealAgent, StandIn
@@ -27,31 +28,56 @@ NEEDS = {"testbed": "slurm", "globus_services": "globus"}  # a test that uses th
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give every run a temporary folder of its own, with a short path: Unix sockets take no more than 107 characters."""
-    if config.option.basetemp is None:
+    """Give every process a temporary folder of its own, with a short path: Unix sockets take no more than 107 characters."""
+    if os.environ.get("CI") and left_out():
+        raise pytest.UsageError(f"{LEFT_OUT} is set ({', '.join(sorted(left_out()))}), but in CI all are needed.")
+    if is_worker(config):
+        given = Path(config.option.basetemp)
+        config.option.basetemp = str(given.with_name(given.name.removeprefix("popen-")))
+    elif config.option.basetemp is None:
         config.option.basetemp = tempfile.mkdtemp(prefix="diamond-tests-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell's background job; what we start would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def left_out() -> set[str]:
+    """The markers of the tests that cannot run here."""
+    return set(os.environ.get(LEFT_OUT, "").split())
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this is one of several processes that share the tests."""
+    return hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Sharing:
+    """Share the tests out as tests/sharing.py says."""
+    config.option.loadscopereorder = False  # the order is ours
+    return Sharing(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a test that another process has run as pytest takes it."""
+    if hasattr(report, "node"):
+        report.nodeid = plain(report.nodeid)
+
+
+@pytest.hookimpl(tryfirst=True)  # before the groups are written behind the names
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs the clusters, and leave out what the Makefile said cannot run here. In CI nothing is left out."""
     for item in items:
         for fixture, marker in NEEDS.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(marker)
-    left_out = set(os.environ.get(LEFT_OUT, "").split())
-    if not left_out:
-        return
-    if os.environ.get("CI"):
-        raise pytest.UsageError(
-            f"{LEFT_OUT} is set ({', '.join(sorted(left_out))}), but in CI every component is needed."
-        )
-    gone = [item for item in items if left_out.intersection(mark.name for mark in item.iter_markers())]
+    gone = [item for item in items if left_out().intersection(mark.name for mark in item.iter_markers())]
     if gone:
         config.hook.pytest_deselected(items=gone)
         items[:] = [item for item in items if item not in gone]
+    if is_worker(config):
+        prepare(items)
 
 
 @pytest.fixture(scope="session", autouse=True)

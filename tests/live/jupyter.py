@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import httpx
 import nbformat
 
 from tests.live.kernel import JupyterError, Kernel, OnOutput
+from tests.live.ports import free_port
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -90,7 +90,7 @@ class JupyterServer:
         self.env = private_environment(base, sites=sites, extra=env)
         self.arguments = arguments
         self.token = secrets.token_hex(16)
-        self.port = _free_port()
+        self.port = free_port()
         self.log = base / "server.log"
         self.process: subprocess.Popen[bytes] | None = None
         self._client: httpx.Client | None = None
@@ -235,9 +235,3 @@ class JupyterServer:
             yield kernel
         finally:
             kernel.shutdown()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

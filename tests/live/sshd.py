@@ -25,6 +25,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.live.ports import free_port
+
 PROGRAM_FOLDERS = "/usr/sbin:/usr/local/sbin:/sbin"
 
 
@@ -41,13 +43,6 @@ def wait_for_port(port: int, seconds: float = 10.0) -> None:
         if time.monotonic() > deadline:
             raise SshdError(f"Nobody listens on port {port} after {seconds:g} s.")
         time.sleep(0.02)
-
-
-def free_port() -> int:
-    """A port that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def keygen(path: Path) -> Path:
