@@ -19,7 +19,7 @@ from jupyter_diamond.errors import TransportError
 
 from .base import Completed
 from .marks import Reader, wrap
-from .pipes import Bounded, let_go, talk
+from .pipes import Bounded, begin, let_go, talk
 
 _KEPT = ("HOME", "USER", "LOGNAME", "PATH", "LANG", "TMPDIR", "SHELL")
 _ARGUMENT_BYTES = 96 << 10
@@ -65,7 +65,7 @@ class LocalTransport:
         """Run a script; raises TransportError when it cannot start, overruns, or does not come to its end."""
         mark = secrets.token_hex(8)
         started = time.monotonic()
-        process = await self._start(wrap(script, mark))
+        process = await begin(self._start(wrap(script, mark)))
         reader = Reader(mark, max_bytes)
         errors = Bounded(max_bytes)
         try:

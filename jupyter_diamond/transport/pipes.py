@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from .marks import Reader
 
@@ -30,6 +31,21 @@ class Bounded:
     def lines(self) -> tuple[str, ...]:
         """The first lines, as text."""
         return tuple(self.kept.decode("utf-8", "backslashreplace").splitlines()[:20])
+
+
+async def begin(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """Start a process; a caller who is cancelled meanwhile leaves nothing of it behind.
+
+    asyncio would kill the process without its group, and then wait for all who hold its pipes.
+    """
+    start = asyncio.ensure_future(starting)
+    try:
+        return await asyncio.shield(start)
+    except asyncio.CancelledError:
+        await asyncio.wait({start})
+        if start.exception() is None:
+            await let_go(start.result(), finished=False)
+        raise
 
 
 async def talk(

@@ -18,7 +18,7 @@ from jupyter_diamond.errors import TransportError
 
 from .base import Completed
 from .marks import NOISE_BYTES, Reader, wrap
-from .pipes import Bounded, let_go, talk
+from .pipes import Bounded, begin, let_go, talk
 from .shell_files import ShellFiles
 from .ssh_client import REMOTE, Client, client_environment, crowded, never_opened, part_noise
 from .ssh_master import Master
@@ -99,7 +99,7 @@ class SshTransport(ShellFiles):
         mark = secrets.token_hex(8)
         text = f"{self._exports}printf '<<dmd:{mark}>>\\n' >&2\n{wrap(order.script, mark)}"
         started = time.monotonic()
-        process = await self._start(socket)
+        process = await begin(self._start(socket))
         # our mark and what stands before it take nothing from the script's own room
         reader, errors = Reader(mark, order.max_bytes), Bounded(order.max_bytes + NOISE_BYTES)
         pieces = (text.encode() + b"\0", order.stdin)

@@ -76,6 +76,28 @@ async def test_a_cancelled_caller_leaves_no_process(shell, tmp_path):
     await until(lambda: not alive(int(pids.read_text())))
 
 
+@pytest.mark.parametrize("turns", range(1, 9))
+async def test_a_caller_that_is_cancelled_while_its_process_starts_leaves_none(tmp_path, turns):
+    """The script may be far ahead of the loop, which has yet to take its pipes."""
+    mark = str(tmp_path / "mark").encode()
+    shell = LocalTransport({"MARK": mark.decode()})
+    task = asyncio.ensure_future(shell.run("sleep 300; echo on", timeout_s=60))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+        time.sleep(0.05)  # noqa: ASYNC251 - lets the script get ahead
+    task.cancel()
+    await asyncio.wait({task}, timeout=20)
+    assert task.cancelled()
+    await until(lambda: not any(_has(process, mark) for process in Path("/proc").glob("[0-9]*")))
+
+
+def _has(process: Path, mark: bytes) -> bool:
+    try:
+        return mark in (process / "environ").read_bytes()
+    except OSError:
+        return False
+
+
 async def test_without_bash_nothing_was_sent(tmp_path):
     (tmp_path / "bash").write_text("not a program")
     (tmp_path / "bash").chmod(0o755)
