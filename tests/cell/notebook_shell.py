@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import subprocess
@@ -69,6 +70,7 @@ def notebook_in(folder: Path) -> Iterator[Notebook]:
         yield Notebook(shell, folder)
     finally:
         shell.history_manager.end_session()
+        atexit.unregister(shell.atexit_operations)  # its folder is gone by then
         sys.modules["__main__"], sys.path[:], before, sys.excepthook, sys.displayhook = kept
         for name in set(sys.modules) - before:
             file = getattr(sys.modules[name], "__file__", None) or ""

@@ -30,14 +30,18 @@ def test_a_second_wall_is_the_same_widget(kernel):
     assert kernel.ok("%diamond wall").displays[0]["data"][WIDGET]["model_id"] == first
 
 
-def test_what_is_new_arrives_while_a_cell_runs(rest, kernel):
+def test_what_is_new_arrives_while_a_cell_runs(rest, kernel, tmp_path):
     kernel.ok("%diamond wall")
-    busy = kernel.send("import time\ntime.sleep(4)\nprint('done')")
+    gate = tmp_path / "gate"
+    busy = kernel.send(
+        f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.05)\nprint('done')"
+    )
     kernel.until(lambda: any(m["parent_header"].get("msg_id") == busy for m in kernel.seen))
     rest.pool.read_anew(gpus_free=1)
-    told = kernel.until(lambda: patches(kernel), 3.5, "a patch during the cell")
+    told = kernel.until(lambda: patches(kernel), 20, "a patch during the cell")
     assert list(told[0]["sites"]) == ["delta"]
     assert told[0]["sites"]["delta"]["gpus_free"] == 1
+    gate.touch()
     assert "done" in kernel.finish(busy).stdout
 
 

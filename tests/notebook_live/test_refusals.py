@@ -88,9 +88,9 @@ def test_a_gigabyte_is_refused_at_once_and_never_copied(nb):
         "def peak():\n    return int([l for l in open('/proc/self/status') if l.startswith('VmHWM')][0].split()[1]) >> 10"
     )
     before = nb.value("peak()")
-    nb.run("started = time.monotonic()")
+    nb.run("started = time.process_time()")
     said = nb.refused("fit", "print(huge.sum())")
-    assert nb.value("time.monotonic() - started") < 1
+    assert nb.value("time.process_time() - started") < 1
     assert nb.value("peak()") - before < 20
     assert said == (
         "`huge` is 1.1 GB and would travel by value. Save it to a file and read the file in the cell, or raise "

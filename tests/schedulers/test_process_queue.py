@@ -295,7 +295,7 @@ async def test_cancel_ends_what_does_not_listen_and_what_left_the_group(site):
     row = await site.queued(job)
     assert job.id not in row or row[job.id].state is State.COMPLETING
     assert (await site.ended(job)).state is State.CANCELLED
-    assert 4 < time.monotonic() - begun < 12
+    assert 4 < time.monotonic() - begun < 30
     assert not alive(away)
 
 

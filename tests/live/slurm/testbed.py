@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -346,7 +347,10 @@ class Testbed:
 
 def sweep() -> list[Path]:
     """Take down testbeds of earlier runs that were killed before they could do so themselves."""
-    roots = leftovers.abandoned(Path(tempfile.gettempdir()), PREFIX)
-    for root in roots:
-        Testbed(root).down()
+    folder = Path(tempfile.gettempdir())
+    with (folder / "diamond-sweep.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several processes may begin at once
+        roots = leftovers.abandoned(folder, PREFIX)
+        for root in roots:
+            Testbed(root).down()
     return roots
