@@ -45,7 +45,7 @@ lab: .venv/installed $(if $(SLURM),debian)
 # debian.sh prints the markers of the tests that cannot run here; in CI it fails instead.
 test: .venv/installed
 	@without="$$(bash tests/live/debian.sh tests)" && JUPYTER_DIAMOND_TESTS_WITHOUT="$$without" \
-	  $(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	  $(PY) -m pytest -n $(WORKERS) $(ARGS)
 
 lint: .venv/installed
 	.venv/bin/ruff format --check .

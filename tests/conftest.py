@@ -16,7 +16,7 @@ import pytest
 from jupyter_diamond.model.site import Site
 from tests.live.slurm import Testbed
 from tests.live.slurm.testbed import sweep
-from tests.sharing import Sharing, plain, prepare
+from tests.sharing import Sharing, prepare
 
 if TYPE_CHECKING:  # imported where it is used: a machine may be without the Globus SDKs
     from tests.live.globus import RealAgent, StandIn
@@ -56,18 +56,9 @@ def is_worker(config: pytest.Config) -> bool:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Sharing:
     """Share the tests out as tests/sharing.py says."""
-    config.option.loadscopereorder = False  # the order is ours
-    return Sharing(config, log)
+    return Sharing(config, log, Path(config.option.basetemp))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Name a test that another process has run as pytest takes it."""
-    if hasattr(report, "node"):
-        report.nodeid = plain(report.nodeid)
-
-
-@pytest.hookimpl(tryfirst=True)  # before the groups are written behind the names
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs the clusters, and leave out what the Makefile said cannot run here. In CI nothing is left out."""
     for item in items:
@@ -79,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=gone)
         items[:] = [item for item in items if item not in gone]
     if is_worker(config):
-        prepare(items)
+        prepare(items, Path(config.option.basetemp).parent)
 
 
 @pytest.fixture(scope="session", autouse=True)

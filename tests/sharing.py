@@ -5,6 +5,10 @@ A test that no row of GROUPS claims stays with the other tests of its module, wh
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
+
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
@@ -12,38 +16,26 @@ from xdist.scheduler import LoadScopeScheduling
 # the test. Groups begin in this order, so the longest stands first. Every process that asks for the fixture `testbed`
 # has clusters of its own, so several groups may use them at the same time.
 GROUPS = (
-    ("slurm-in-the-lab", "testbed browser"),
-    ("slurm", "testbed"),
+    ("slurm", "testbed engine"),
+    ("slurm in the lab", "testbed browser"),
+    ("slurm by hand", "testbed"),
     ("lab", "one_lab"),
     ("notebooks", "notebook_live"),
 )
 _ORDER = [name for name, _ in GROUPS]
+_FILE = "groups.json"
 
 
-class Sharing(LoadScopeScheduling):
-    """Gives each free process the next group or module as a whole."""
+def prepare(items: list[pytest.Item], folder: Path) -> None:
+    """Put the tests into the order of their groups; leave word of the groups to the process that shares out.
 
-    def _split_scope(self, nodeid: str) -> str:
-        return _claim(nodeid) or nodeid.partition("::")[0]
-
-    def _reschedule(self, node: object) -> None:
-        # One test ahead is what a process needs to go on. More would tie a group to a process that is still busy.
-        if not self.workqueue or self._pending_of(self.assigned_work[node]) <= 1:
-            super()._reschedule(node)
-
-
-def prepare(items: list[pytest.Item]) -> None:
-    """Put the tests into the order of their groups, and write the group behind each name: only names are sent on."""
+    That one collects nothing itself and is told no more than names, the same by every process.
+    """
     found = {item: _group(item) for item in items}
-    for item, group in found.items():
-        if group:
-            item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: _ORDER.index(found[item]) if found[item] else len(_ORDER))
-
-
-def plain(nodeid: str) -> str:
-    """A test's name as pytest takes it."""
-    return nodeid.removesuffix(f"@{_claim(nodeid)}")
+    written = folder / f"{_FILE}.{os.getpid()}"
+    written.write_text(json.dumps({item.nodeid: group for item, group in found.items() if group}))
+    written.replace(folder / _FILE)
 
 
 def _group(item: pytest.Item) -> str:
@@ -52,6 +44,23 @@ def _group(item: pytest.Item) -> str:
     return next((name for name, needs in GROUPS if has.issuperset(needs.split())), "")
 
 
-def _claim(nodeid: str) -> str:
-    last = nodeid.rpartition("@")[2]
-    return last if last in _ORDER else ""
+class Sharing(LoadScopeScheduling):
+    """Gives each free process the next group or module as a whole."""
+
+    def __init__(self, config: pytest.Config, log: object, folder: Path) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # the order is ours
+        self._folder = folder
+        self._groups: dict[str, str] = {}
+
+    def schedule(self) -> None:
+        self._groups = self._groups or json.loads((self._folder / _FILE).read_text())
+        super().schedule()
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._groups.get(nodeid) or nodeid.partition("::")[0]
+
+    def _reschedule(self, node: object) -> None:
+        # One test ahead is what a process needs to go on. More would tie a group to a process that is still busy.
+        if not self.workqueue or self._pending_of(self.assigned_work[node]) <= 1:
+            super()._reschedule(node)

@@ -15,15 +15,17 @@ from tests.live.slurm import Testbed
 LOAD = "%load_ext jupyter_diamond"
 FUNCTIONS = '''\
 import time
+from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from mylib import design
 
 def train(x, y):
-    """Least squares, slowly enough to be looked at."""
+    """Least squares, for as long as it is looked at."""
     for epoch in range(1, 13):
         print(f"epoch {epoch:2d} of 12", flush=True)
-        time.sleep(0.5)
+        while epoch == 9 and not Path(GO).exists():
+            time.sleep(0.1)
     return np.linalg.lstsq(design(x), y, rcond=None)[0]
 
 def evaluate(model):
@@ -66,11 +68,17 @@ def lab(server: JupyterServer) -> Iterator[LabPage]:
 
 
 @pytest.fixture
-def open_notebook(lab: LabPage) -> Callable[..., str]:
+def go(tmp_path: Path) -> Path:
+    """The file that FUNCTIONS wait for in the midst of their training."""
+    return tmp_path / "go"
+
+
+@pytest.fixture
+def open_notebook(lab: LabPage, go: Path) -> Callable[..., str]:
     """Write a notebook, open it in JupyterLab and run its first cells; gives its path."""
 
     def write_and_open(name: str, *cells: str, ran: int = 0) -> str:
-        write_notebook(lab.server.notebooks / name, *cells)
+        write_notebook(lab.server.notebooks / name, *(cell.replace("GO", repr(str(go))) for cell in cells))
         lab.open(name)
         for n in range(ran):
             lab.run(n)

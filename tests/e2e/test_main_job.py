@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -26,7 +27,7 @@ def is_calm(lab: LabPage) -> None:
 
 
 def test_a_cell_runs_on_a_cluster_and_its_values_figure_and_output_come_back(
-    lab: LabPage, open_notebook: Callable[..., str]
+    lab: LabPage, open_notebook: Callable[..., str], go: Path
 ) -> None:
     open_notebook("main.ipynb", LOAD, FUNCTIONS, VALUES, FIT, LATER, ran=3)
     lab.show_sidebar()
@@ -37,13 +38,14 @@ def test_a_cell_runs_on_a_cluster_and_its_values_figure_and_output_come_back(
     lab.watch_card(3)
     lab.run(3)
     while_it_runs(lab)
+    go.touch()
     when_it_has_ended(lab)
     is_calm(lab)
 
 
 def while_it_runs(lab: LabPage) -> None:
     card = lab.wait_card(3, "running")
-    expect(card.locator(".jd-elapsed")).to_have_text(re.compile(r"^00:0[1-9] of 10:00$"))
+    expect(card.locator(".jd-elapsed")).to_have_text(re.compile(r"^(?!00:00)0\d:\d\d of 10:00$"))
     expect(card.locator(".jd-last")).to_contain_text(re.compile(r"epoch +\d+ of 12"))
     expect(card.locator(".jd-head")).to_contain_text(re.compile(r"fit● running on \w+ : \w+ · job \d+ · 4 CPU · 2 GB"))
     expect(card.locator(".jd-why")).to_contain_text("why here: ")
@@ -61,7 +63,7 @@ def when_it_has_ended(lab: LabPage) -> None:
     lab.wait_card(3, "completed")
     card, outputs = lab.card(3), lab.outputs(3)
     expect(card.locator("summary")).to_contain_text("model, scores in the kernel")
-    expect(card.locator("summary")).to_contain_text(re.compile(r"00:0[6-9]|00:1\d"))
+    expect(card.locator("summary")).to_contain_text(re.compile(r"0\d:\d\d"))
     figure = outputs.locator("img")
     expect(figure).to_have_count(1)
     assert figure.evaluate("image => image.naturalWidth") > 200, "the figure has no picture in it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -52,16 +53,21 @@ def kernel_process(server: JupyterServer, notebook: str) -> psutil.Process:
     return process
 
 
-def test_a_restarted_kernel_finds_its_running_task_again(lab: LabPage, open_notebook: Callable[..., str]) -> None:
+def test_a_restarted_kernel_finds_its_running_task_again(
+    lab: LabPage, open_notebook: Callable[..., str], go: Path
+) -> None:
     before = running_task(lab, open_notebook, "restarted.ipynb")
     lab.restart_kernel()
     assert lab.server.api("GET", f"tasks/{before['id']}")["state"] == "running"
+    go.touch()
     same_task_comes_back(lab, before)
     assert lab.heard.our_errors() == []
     assert lab.heard.strangers() == set()
 
 
-def test_a_killed_kernel_and_a_killed_server_lose_nothing(lab: LabPage, open_notebook: Callable[..., str]) -> None:
+def test_a_killed_kernel_and_a_killed_server_lose_nothing(
+    lab: LabPage, open_notebook: Callable[..., str], go: Path
+) -> None:
     before = running_task(lab, open_notebook, "killed.ipynb")
     kernel = kernel_process(lab.server, "killed.ipynb")
     kernel.kill()
@@ -76,6 +82,7 @@ def test_a_killed_kernel_and_a_killed_server_lose_nothing(lab: LabPage, open_not
     sidebar.locator('[data-action="refresh"]').click()
     expect(sidebar.locator('[data-notice="offline"]')).to_contain_text("your jobs are not affected")
     expect(lab.status_item).to_have_text("Diamond: out of touch with the server")
+    go.touch()
     lab.server.start()
     expect(sidebar.locator(f'[data-task-id="{before["id"]}"]')).to_have_attribute("data-task-name", "fit")
     expect(lab.status_item).not_to_have_text("Diamond: out of touch with the server", timeout=40 * SECONDS)

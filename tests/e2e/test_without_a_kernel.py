@@ -35,7 +35,7 @@ def test_a_saved_notebook_reads_well_as_html(lab: LabPage, open_notebook: Callab
     lab.save()
     page = tmp_path / "page.html"
     convert = [sys.executable, "-m", "nbconvert", "--to", "html", "--output", str(page), name]
-    subprocess.run(convert, cwd=lab.server.notebooks, env=lab.server.env, check=True, capture_output=True, timeout=60)
+    subprocess.run(convert, cwd=lab.server.notebooks, env=lab.server.env, check=True, capture_output=True, timeout=150)
 
     assert lab.heard.strangers() == set()
     lab.page.context.set_offline(True)  # nbconvert's page would load MathJax and require.js from elsewhere

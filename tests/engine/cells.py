@@ -6,6 +6,7 @@ import json
 import sys
 import tarfile
 import uuid
+from pathlib import Path
 
 from jupyter_diamond.cell.spec import Spec
 from jupyter_diamond.model.envelope import Envelope, Span
@@ -26,6 +27,11 @@ def bundle(source: str, *, name: str = "fit", outputs: tuple[str, ...] = (), lan
         member.size = len(data)
         tar.addfile(member, io.BytesIO(data))
     return buffer.getvalue()
+
+
+def held(gate: Path, then: str) -> str:
+    """Python that waits for a file before it goes on: what a test does meanwhile, it does to a running job."""
+    return f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.05)\n{then}"
 
 
 def request(source: str, data: bytes, *, name: str = "fit", outputs: tuple[str, ...] = (), **fields) -> TaskRequest:

@@ -50,6 +50,16 @@ async def until(check, seconds=30.0):
         await asyncio.sleep(0.02)
 
 
+async def readings(service, seconds=30.0):
+    """Every site's reading, once each has been asked."""
+
+    async def check():
+        found = {reading.site: reading for reading in (await service.sites()).sites}
+        return found if all(each.read_at or each.problem for each in found.values()) else None
+
+    return await until(check, seconds)
+
+
 async def ended(service, task, seconds=30.0):
     """Wait for a task's end."""
 

@@ -13,7 +13,7 @@ from jupyter_diamond.engine.lookaround import PUT_BYTES
 from jupyter_diamond.errors import Conflict, InvalidRequest, NotFound
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.states import State
-from tests.engine.conftest import ended
+from tests.engine.conftest import ended, readings
 
 pytestmark = pytest.mark.asyncio
 
@@ -146,7 +146,7 @@ async def test_the_smoke_job_goes_the_whole_way_once(bench):
 
 async def test_idle_says_how_many_such_jobs_fit(bench):
     service = await bench.start()
-    total = (await service.sites()).sites[0].cpus_total
+    total = (await readings(service))["here"].cpus_total
     found = await service.idle(Envelope(cpus=Span.exactly(1)))
     (place,) = found.places
     assert (place.site, place.jobs_now, place.cpus_free) == ("here", total, total)

@@ -13,7 +13,7 @@ from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest, NotFoun
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.states import Outcome, State
 from tests.engine import cells
-from tests.engine.conftest import ended, until
+from tests.engine.conftest import ended, readings, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -97,9 +97,9 @@ async def test_cancel_ends_a_running_cell(bench):
     assert (done.state, done.cause) == (State.CANCELLED, "Cancelled by you.")
 
 
-async def test_a_restarted_server_finds_the_job_it_left_running(bench):
+async def test_a_restarted_server_finds_the_job_it_left_running(bench, tmp_path):
     service = await bench.start()
-    task = await bench.submit(service, "import time; time.sleep(1.5); answer = 1", outputs=("answer",))
+    task = await bench.submit(service, cells.held(tmp_path / "go", "answer = 1"), outputs=("answer",))
 
     async def running():
         return (await service.task(task.id)).state is State.RUNNING
@@ -108,6 +108,7 @@ async def test_a_restarted_server_finds_the_job_it_left_running(bench):
     await service.stop()
     bench.services.remove(service)
     again = await bench.start()
+    (tmp_path / "go").touch()
     done = await ended(again, task)
     assert done.state is State.COMPLETED
     assert len(done.attempts) == 1
@@ -205,7 +206,7 @@ async def test_only_files_of_the_result_are_handed_out(bench):
 
 async def test_a_long_poll_returns_when_something_happens(bench):
     service = await bench.start()
-    await service.sites()
+    await readings(service)
     cursor = (await service.events(-1)).cursor
     waiting = asyncio.create_task(service.events(cursor, wait=10))
     await bench.submit(service, "pass")

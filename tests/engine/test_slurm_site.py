@@ -12,7 +12,8 @@ import pytest
 from jupyter_diamond.engine.pace import Pace
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.states import State
-from tests.engine.conftest import ended, until
+from tests.engine.cells import held
+from tests.engine.conftest import ended, readings, until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slurm]
 MIB = 1 << 20
@@ -134,14 +135,13 @@ async def test_cancel_reaches_the_scheduler(pool, testbed):
     assert left.stdout.strip() == ""
 
 
-async def test_a_stopped_controller_harms_no_job_and_delays_no_result(pool, testbed):
+async def test_a_stopped_controller_harms_no_job_and_delays_no_result(pool, testbed, tmp_path):
     """B08: the scheduler is down, the job is fine; where files are in reach its result does not wait for it."""
     service = await pool.start()
-    task = await pool.submit(
-        service, "import time; time.sleep(3); answer = 1", outputs=("answer",), envelope=at("delta")
-    )
+    task = await pool.submit(service, held(tmp_path / "go", "answer = 1"), outputs=("answer",), envelope=at("delta"))
     await running(service, task)
     testbed.stop_controller("delta")
+    (tmp_path / "go").touch()
 
     async def ready():
         now = await service.task(task.id)
@@ -157,7 +157,7 @@ async def test_a_stopped_controller_harms_no_job_and_delays_no_result(pool, test
 
 async def test_submitting_while_the_controller_is_down_waits_and_runs_once(pool, testbed, tmp_path):
     service = await pool.start(lookup_for_s=5.0)
-    await service.sites()
+    await readings(service)
     testbed.stop_controller("anvil")
     source = f"open({str(tmp_path / 'runs')!r}, 'a').write('run '); answer = 1"
     task = await pool.submit(service, source, outputs=("answer",), envelope=at("anvil", memory_bytes=None))
@@ -199,9 +199,8 @@ async def test_a_refused_account_is_rejected_with_slurms_own_words(pool):
 
 async def test_the_sites_are_shown_with_what_is_free(pool):
     service = await pool.start()
-    snapshot = await service.sites()
-    readings = {reading.site: reading for reading in snapshot.sites}
-    assert set(readings) == {"here", "delta", "anvil", "vista"}
-    assert all(reading.health == "online" for reading in readings.values()), readings
-    assert readings["delta"].gpus_total == 24
-    assert readings["here"].cpus_total >= 1
+    sites = await readings(service)
+    assert set(sites) == {"here", "delta", "anvil", "vista"}
+    assert all(reading.health == "online" for reading in sites.values()), sites
+    assert sites["delta"].gpus_total == 24
+    assert sites["here"].cpus_total >= 1

@@ -10,7 +10,8 @@ import pytest_asyncio
 
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.states import State
-from tests.engine.conftest import ended, until
+from tests.engine.cells import held
+from tests.engine.conftest import ended, readings, until
 from tests.engine.faults import FaultyScheduler
 from tests.live.sshd import Sshd
 
@@ -59,12 +60,8 @@ async def types(service, task):
 
 async def test_a_cell_runs_on_a_cluster_behind_ssh_and_comes_back(pool, node):
     service = await pool.start()
-    readings = {reading.site: reading for reading in (await service.sites()).sites}
-    assert (readings["delta"].health, readings["delta"].transport, readings["delta"].gpus_total) == (
-        "online",
-        "ssh",
-        24,
-    )
+    delta = (await readings(service))["delta"]
+    assert (delta.health, delta.transport, delta.gpus_total) == ("online", "ssh", 24)
     source = "import os\nprint('on', os.environ['SLURM_CLUSTER_NAME'], 'ü')\nanswer = 6 * 7\nbig = b'x' * 10_000_000"
     task = await pool.submit(service, source, outputs=("answer", "big"), envelope=at_delta())
     done = await ended(service, task)
@@ -96,12 +93,10 @@ async def test_the_result_is_heard_of_long_before_the_next_poll(pool):
     assert story.count("attempt.result_ready") == 1
 
 
-async def test_a_login_node_that_dies_under_a_running_job_changes_no_state(pool, node):
+async def test_a_login_node_that_dies_under_a_running_job_changes_no_state(pool, node, tmp_path):
     """B08: the site is out of reach, the job is fine; then it is back, and so is the result."""
     service = await pool.start()
-    task = await pool.submit(
-        service, "import time; time.sleep(6); answer = 6 * 7", outputs=("answer",), envelope=at_delta()
-    )
+    task = await pool.submit(service, held(tmp_path / "go", "answer = 6 * 7"), outputs=("answer",), envelope=at_delta())
     await in_state(service, task, State.RUNNING)
     node.kill()
 
@@ -114,6 +109,7 @@ async def test_a_login_node_that_dies_under_a_running_job_changes_no_state(pool,
     (reading,) = (reading for reading in (await service.sites()).sites if reading.site == "delta")
     assert reading.health == "degraded"
     assert "not reachable by ssh" in reading.problem
+    (tmp_path / "go").touch()
     node.start()
     done = await ended(service, task, seconds=60)
     assert (done.state, len(done.attempts), done.attempt.submissions) == (State.COMPLETED, 1, 1), done.cause
@@ -123,7 +119,7 @@ async def test_a_login_node_that_dies_under_a_running_job_changes_no_state(pool,
 async def test_a_line_cut_right_after_sbatch_leaves_one_job(pool, node, tmp_path):
     """B03: the scheduler took the job, and the connection died before anybody heard of it."""
     service = await pool.start(lookup_for_s=5.0)
-    await service.sites()
+    await readings(service)
     link, taken = service.links["delta"], tmp_path / "taken"
     link.scheduler = FaultyScheduler(link.scheduler, submit=f"{{}}; touch {taken}; sleep 3")
     source = f"open({str(tmp_path / 'runs')!r}, 'a').write('run ')\nanswer = 1"
@@ -145,7 +141,7 @@ async def test_a_line_cut_right_after_sbatch_leaves_one_job(pool, node, tmp_path
 
 async def test_a_line_cut_while_the_cells_inputs_travel_submits_once_in_the_end(pool, node, tmp_path):
     service = await pool.start(lookup_for_s=2.0)
-    await service.sites()
+    await readings(service)
     node.line.cut_after = 40_000
     source = f"open({str(tmp_path / 'runs')!r}, 'a').write('run ')\nanswer = 1\n" + "# filling\n" * 30_000
     task = await pool.submit(service, source, outputs=("answer",), envelope=at_delta())
@@ -159,8 +155,7 @@ async def test_a_login_that_is_refused_is_said_and_the_task_waits(pool, node):
     """S4: one knock, one sentence that says what to do; when the way is open the task goes on by itself."""
     node.deny()
     service = await pool.start()
-    snapshot = await service.sites()
-    (reading,) = (reading for reading in snapshot.sites if reading.site == "delta")
+    reading = (await readings(service))["delta"]
     assert "needs login: open a connection once in a terminal: `ssh " in reading.problem
     await service.refresh("delta")
     assert node.knocks() == 2, "one by the fixture, which looks whether the port is open, and one by us"
@@ -194,7 +189,7 @@ async def test_a_noisy_login_is_noted_and_disturbs_nothing(pool, node):
     node.kill()
     node.start()
     service = await pool.start()
-    (reading,) = (reading for reading in (await service.sites()).sites if reading.site == "delta")
+    reading = (await readings(service))["delta"]
     assert (reading.health, reading.unreadable) == ("online", ())
     assert any("** Scratch purge on 1 May **" in note for note in reading.notes), reading.notes
     task = await pool.submit(service, "answer = 6 * 7", outputs=("answer",), envelope=at_delta())

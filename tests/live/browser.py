@@ -21,6 +21,7 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 SERVER_ARGUMENTS = ("--LabApp.expose_app_in_browser=True",)
 """A server whose pages are to change their theme needs them."""
 SECONDS = 1000
+expect.set_options(timeout=30 * SECONDS)  # its own five seconds are few on a machine that runs other tests too
 SIDEBAR = "#jupyter-diamond-sidebar"
 _OURS = ("jupyter-diamond", "jupyter_diamond", "jd-card", "diamond")
 # Playwright cannot tell when a cell has run: its prompt may carry the same number as before.
