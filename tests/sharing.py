@@ -16,11 +16,15 @@ from xdist.scheduler import LoadScopeScheduling
 # the test. Groups begin in this order, so the longest stands first. Every process that asks for the fixture `testbed`
 # has clusters of its own, so several groups may use them at the same time.
 GROUPS = (
+    ("globus agent", "globus_agent"),
     ("slurm", "testbed engine"),
     ("slurm in the lab", "testbed browser"),
     ("slurm by hand", "testbed"),
     ("lab", "one_lab"),
     ("notebooks", "notebook_live"),
+    ("bundle", "node"),
+    ("pages", "browser"),
+    ("command line", "cli"),
 )
 _ORDER = [name for name, _ in GROUPS]
 _FILE = "groups.json"
@@ -40,7 +44,7 @@ def prepare(items: list[pytest.Item], folder: Path) -> None:
 
 def _group(item: pytest.Item) -> str:
     marks = (mark.name for mark in item.iter_markers())
-    has = {*getattr(item, "fixturenames", ()), *marks, *item.path.parts}
+    has = {*getattr(item, "fixturenames", ()), *marks, *item.path.relative_to(item.config.rootpath).parts}
     return next((name for name, needs in GROUPS if has.issuperset(needs.split())), "")
 
 

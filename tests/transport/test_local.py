@@ -156,12 +156,14 @@ async def test_the_loop_runs_on_while_a_script_and_a_file_are_slow(shell, tmp_pa
         nonlocal ticks
         while True:
             ticks += 1
+            if ticks == 20:
+                (tmp_path / "go").touch()
             await asyncio.sleep(0.005)
 
     os.mkfifo(tmp_path / "pipe")
     ticker = asyncio.ensure_future(tick())
     reading = asyncio.ensure_future(shell.get(str(tmp_path / "pipe")))
-    await shell.run("sleep 0.3; echo late > " + str(tmp_path / "pipe"), timeout_s=10)
+    slow = f"until [ -e {tmp_path}/go ]; do sleep 0.05; done; echo late > {tmp_path}/pipe"
+    await shell.run(slow, timeout_s=20)
     assert await reading == b"late\n"
     ticker.cancel()
-    assert ticks > 20
