@@ -31,8 +31,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give every process a temporary folder of its own, with a short path: Unix sockets take no more than 107 characters."""
     if os.environ.get("CI") and left_out():
         raise pytest.UsageError(f"{LEFT_OUT} is set ({', '.join(sorted(left_out()))}), but in CI all are needed.")
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; children would inherit it
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     if is_worker(config):
         given = Path(config.option.basetemp)
         config.option.basetemp = str(given.with_name(given.name.removeprefix("popen-")))
