@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent
 NEEDED = (
     "jupyter_diamond/cell/runner/diamond_runner.py",
     "jupyter_diamond/notebook/static/card.js",
+    "jupyter_diamond/notebook/static/drawing.js",
     "jupyter_diamond/notebook/static/card.css",
     "jupyter_diamond/notebook/static/wall.js",
     "jupyter_diamond/notebook/static/wall.css",

@@ -23,11 +23,11 @@ from jupyter_diamond.notebook.options import envelope_of
 from jupyter_diamond.notebook.tables import by_reason
 from jupyter_diamond.notebook.vocabulary import (
     LOOK,
+    age,
     byte_size,
     clock,
     place_text,
     size_text,
-    span_of_time,
     trouble_text,
     wall_clock,
 )
@@ -47,7 +47,7 @@ def _now() -> datetime:
 
 
 def _age(read_at: datetime | None) -> str:
-    return "never read" if read_at is None else span_of_time((_now() - read_at).total_seconds())
+    return "never read" if read_at is None else age((_now() - read_at).total_seconds())
 
 
 def _name(site: str, *, simulated: bool) -> str:

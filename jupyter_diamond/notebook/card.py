@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from importlib.resources import files
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +14,7 @@ from .card_text import static_bundle, tail_lines
 from .card_view import CardView
 from .outputs import SLOTS, bundles
 from .publisher import Publisher
+from .static_files import module, static
 
 CARD = "application/vnd.jupyter-diamond.card+json"
 """Our labextension draws it: as the widget while that lives, else as the server knows the task."""
@@ -22,15 +22,11 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 LOG_LINES_LIVE = 200
 
 
-def _static(name: str) -> str:
-    return (files("jupyter_diamond.notebook") / "static" / name).read_text(encoding="utf-8")
-
-
 class CardWidget(anywidget.AnyWidget):
     """``view`` is a CardView, ``log`` the log's tail, ``outputs`` what the cell showed, when a reopened card asks."""
 
-    _esm = _static("card.js")
-    _css = _static("card_static.css") + _static("card.css")
+    _esm = module("card.js")
+    _css = static("card_static.css") + static("card.css")
     view = traitlets.Dict().tag(sync=True)
     log = traitlets.Unicode("").tag(sync=True)
     outputs: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)

@@ -6,12 +6,11 @@ Everything is escaped. The HTML reads well with all styles stripped, as GitHub d
 from __future__ import annotations
 
 import re
-from functools import cache
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from .card_view import CardView, facts, headline, last_line, what_and_next
+from .static_files import style_line
 
 LOG_LINES = 200
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
@@ -45,7 +44,7 @@ def html(view: CardView, log: str = "") -> str:
     return (
         f'<div class="jd-card jd-static" data-diamond-task="{_e(view["task_id"])}" data-state="{_e(view["state"])}"'
         f' data-tone="{_e(view["tone"])}"{" data-simulated" if view["simulated"] else ""}>'
-        f"<style>{_style()}</style>"
+        f"<style>{style_line('card_static.css')}</style>"
         f'<details><summary class="jd-head">{_head(view)}</summary>{_body(view, log)}</details>'
         f"{_below(view)}</div>"
     )
@@ -100,10 +99,3 @@ def _table(kind: str, heads: tuple[str, ...], rows: list[list[str]]) -> str:
 
 def _e(text: str) -> str:
     return escape(printable(text), quote=True)
-
-
-@cache
-def _style() -> str:
-    """The static part of the card's style sheet, on one line."""
-    sheet = (files("jupyter_diamond.notebook") / "static" / "card_static.css").read_text(encoding="utf-8")
-    return " ".join(re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL).split())

@@ -10,6 +10,7 @@ from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.states import Phase, ReasonClass, State
 from jupyter_diamond.model.task import Attempt, Task
+from jupyter_diamond.placement import words
 
 from .vocabulary import GLYPH, LOOK, byte_size, clock, place_text, size_text, span_of_time, wall_clock
 
@@ -132,7 +133,7 @@ def card_view(
 
 
 def headline(view: CardView) -> str:
-    """The first line as text: ``fit   ✓ succeeded on delta : cpu · job 812 · 4 CPU · 00:41``."""
+    """The first line as text: ``fit   ✓ succeeded on delta:cpu · job 812 · 4 cores · 00:41``."""
     return f"{view['name']}   {view['glyph']} " + " · ".join((f"{view['word']}{view['where']}", *facts(view)))
 
 
@@ -282,7 +283,7 @@ def _candidate(candidate: Candidate, *, chosen: bool) -> CandidateRow:
 
 
 def _size(size: Size | None) -> str:
-    return "" if size is None else f"{size_text(size)} · {span_of_time(size.walltime_s)}"
+    return "" if size is None else f"{size_text(size)}, {words.duration(size.walltime_s)}"
 
 
 def _captured(task: Task) -> list[CapturedRow]:

@@ -13,7 +13,7 @@ from jupyter_diamond.model.looks import Idle, OtherPlace
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.model.task import Captured, TaskSummary
 
-from .vocabulary import LOOK, byte_size, clock, place_text, span_of_time, trouble_text, wall_clock
+from .vocabulary import LOOK, age, byte_size, clock, place_text, trouble_text, wall_clock
 from .wall_view import cap_text
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def sites_table(snapshot: Snapshot, now: datetime) -> pd.DataFrame:
                 "gpus": record.gpus_total,
                 "running": record.running,
                 "pending": record.pending,
-                "age": span_of_time((now - record.read_at).total_seconds()),
+                "age": age((now - record.read_at).total_seconds()),
                 "problem": "",
             }
             for record in site.records
@@ -85,7 +85,7 @@ def _site_row(site: SiteReading, now: datetime) -> dict[str, Any]:
         "gpus": site.gpus_total,
         "running": site.running,
         "pending": site.pending,
-        "age": "never read" if site.read_at is None else span_of_time((now - site.read_at).total_seconds()),
+        "age": "never read" if site.read_at is None else age((now - site.read_at).total_seconds()),
         "problem": trouble_text(site, now),
     }
 
@@ -128,7 +128,7 @@ def idle_table(found: Idle, now: datetime) -> pd.DataFrame:
             "free memory": "" if place.memory_free_bytes is None else byte_size(place.memory_free_bytes),
             "pending": place.pending,
             "limit": cap_text(place.walltime_cap_s),
-            "age": span_of_time((now - place.read_at).total_seconds()),
+            "age": age((now - place.read_at).total_seconds()),
         }
         for place in found.places
     ]

@@ -1,4 +1,7 @@
-"""The one vocabulary of states as a researcher sees it: mark, tone and word."""
+"""The one vocabulary of a researcher's view: of states mark, tone and word; of amounts and places their text.
+
+The labextension says the same; a test compares the two.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,20 @@ from datetime import datetime
 from typing import Literal
 
 from jupyter_diamond.model.envelope import Size, Span
-from jupyter_diamond.model.snapshot import SiteReading
+from jupyter_diamond.model.snapshot import Health, SiteReading
 from jupyter_diamond.model.states import State
+from jupyter_diamond.placement import words
 
-Mark = Literal["arrow", "ring", "hollow", "filled", "tick", "cross", "dash", "question"]
+Mark = Literal["arrow", "dotted", "hollow", "filled", "paused", "half", "tick", "cross", "dash", "question"]
 Tone = Literal["info", "neutral", "accent", "success", "error", "muted", "warning"]
 
 GLYPH: dict[Mark, str] = {
     "arrow": "→",
-    "ring": "◌",
+    "dotted": "◌",
     "hollow": "○",
     "filled": "●",
+    "paused": "‖",
+    "half": "◐",
     "tick": "✓",
     "cross": "✗",
     "dash": "–",  # noqa: RUF001 - the mark as drawn
@@ -27,7 +33,7 @@ GLYPH: dict[Mark, str] = {
 
 @dataclass(frozen=True)
 class Look:
-    """How a state looks and is called. Colour (``tone``) is never the only sign."""
+    """How a state, or a site's health, looks and is called. Colour (``tone``) is never the only sign."""
 
     mark: Mark
     tone: Tone
@@ -35,14 +41,14 @@ class Look:
 
 
 LOOK: dict[State, Look] = {
-    State.WAITING: Look("ring", "neutral", "waiting to be sent"),
-    State.STAGING_IN: Look("arrow", "info", "sending inputs"),
-    State.SUBMITTING: Look("ring", "neutral", "submitting"),
-    State.SUBMIT_UNKNOWN: Look("ring", "neutral", "looking for it"),
+    State.WAITING: Look("dotted", "neutral", "waiting to be sent"),
+    State.STAGING_IN: Look("arrow", "info", "staging in"),
+    State.SUBMITTING: Look("dotted", "neutral", "submitting"),
+    State.SUBMIT_UNKNOWN: Look("dotted", "neutral", "looking for it"),
     State.PENDING: Look("hollow", "neutral", "pending"),
-    State.CONFIGURING: Look("hollow", "neutral", "nodes are starting"),
+    State.CONFIGURING: Look("hollow", "accent", "nodes starting"),
     State.RUNNING: Look("filled", "accent", "running"),
-    State.SUSPENDED: Look("filled", "warning", "suspended"),
+    State.SUSPENDED: Look("paused", "warning", "suspended"),
     State.COMPLETING: Look("filled", "accent", "finishing"),
     State.UNKNOWN: Look("question", "warning", "unknown"),
     State.COMPLETED: Look("tick", "success", "succeeded"),
@@ -57,30 +63,50 @@ LOOK: dict[State, Look] = {
     State.LOST: Look("cross", "error", "lost"),
 }
 
+HEALTH: dict[Health, Look] = {
+    "online": Look("filled", "success", "online"),
+    "degraded": Look("half", "warning", "degraded"),
+    "offline": Look("cross", "error", "does not answer"),
+    "needs_login": Look("question", "warning", "needs your login"),
+    "unknown": Look("question", "warning", "not read yet"),
+}
+TRANSPORT = {"local": "local", "ssh": "ssh", "globus-compute": "Globus Compute"}
+
 
 def clock(seconds: float) -> str:
-    """Elapsed time as ``00:41``, ``1:02:03`` or ``2-03:04:05``."""
+    """Elapsed time as ``00:41``, ``1:02:03`` or ``2 d 03:04``."""
     whole = max(0, int(seconds))
     minutes, sec = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
     if days:
-        return f"{days}-{hours:02}:{minutes:02}:{sec:02}"
+        return f"{days} d {hours:02}:{minutes:02}"
     return f"{hours}:{minutes:02}:{sec:02}" if hours else f"{minutes:02}:{sec:02}"
 
 
-def span_of_time(seconds: float) -> str:
-    """A duration in words: ``12 s``, ``8 min``, ``1 h 30 min``, ``3 d``."""
+def age(seconds: float) -> str:
+    """How old something is, in one unit and never older than it is: ``12 s``, ``3 min``, ``2 d``."""
     whole = max(0, int(seconds))
     if whole < 90:
         return f"{whole} s"
-    minutes = round(whole / 60)
-    if minutes < 90:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    return f"{round(hours / 24)} d"
+    if whole < 5400:
+        return f"{whole // 60} min"
+    return f"{whole // 3600} h" if whole < 172_800 else f"{whole // 86400} d"
+
+
+def span_of_time(seconds: float) -> str:
+    """A length of time in words: ``12 s``, ``1 min 20 s``, ``8 min``, ``1 h 30 min``, ``2 d 7 h``."""
+    whole = max(0, int(seconds))
+    for unit, word, small, small_word, until in (
+        (86400, "d", 3600, "h", None),
+        (3600, "h", 60, "min", None),
+        (60, "min", 1, "s", 300),
+    ):
+        if whole >= unit:
+            rest = whole % unit // small
+            head = f"{whole // unit} {word}"
+            return f"{head} {rest} {small_word}" if rest and (until is None or whole < until) else head
+    return f"{whole} s"
 
 
 def byte_size(count: int) -> str:
@@ -90,7 +116,7 @@ def byte_size(count: int) -> str:
         if amount < 1024:
             break
         amount, unit = amount / 1024, larger
-    text = f"{amount:.1f}".removesuffix(".0") if amount < 100 else f"{amount:.0f}"
+    text = f"{int(amount * 10) / 10:.1f}".removesuffix(".0") if amount < 100 else str(int(amount))
     return f"{text} {unit}"
 
 
@@ -114,11 +140,14 @@ def trouble_text(site: SiteReading, now: datetime) -> str:
 
 
 def size_text(size: Size) -> str:
-    """What was asked for, e.g. ``4 CPU · 2 GB``; nodes are named only when there are several."""
-    each = f"{size.gpus} GPU" if size.gpus else f"{size.cpus} CPU"
-    if size.nodes > 1:
-        each = f"{size.nodes} nodes × {each}"  # noqa: RUF001 - a real multiplication sign
-    return f"{each} · {byte_size(size.memory_bytes)}" if size.memory_bytes else each
+    """What was asked for, e.g. ``2 nodes x 4 cores, 1 GPU, 32 GB``; what is one node or no GPU is left out."""
+    cores = words.count(size.cpus, "core")
+    parts = [f"{size.nodes} nodes × {cores}" if size.nodes > 1 else cores]  # noqa: RUF001 - a real multiplication sign
+    if size.gpus:
+        parts.append(words.count(size.gpus, "GPU"))
+    if size.memory_bytes is not None:
+        parts.append(byte_size(size.memory_bytes))
+    return ", ".join(parts)
 
 
 def span_text(span: Span, one: str = "") -> str:
@@ -128,5 +157,5 @@ def span_text(span: Span, one: str = "") -> str:
 
 
 def place_text(site: str, partition: str | None) -> str:
-    """``delta : gpuA100x4``."""
-    return f"{site} : {partition}" if partition else site
+    """``delta:gpuA100x4``, as ``--site`` takes it."""
+    return words.place(site, partition or "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime, timezone
-from importlib.resources import files
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +15,7 @@ from jupyter_diamond.model.snapshot import Snapshot
 
 from .client import DiamondClient
 from .publisher import Publisher
+from .static_files import module, static
 from .vocabulary import wall_clock
 from .wall_text import static_bundle
 from .wall_view import Wall, patch, wall
@@ -27,15 +27,11 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Between two tries while the server is silent."""
 
 
-def _static(name: str) -> str:
-    return (files("jupyter_diamond.notebook") / "static" / name).read_text(encoding="utf-8")
-
-
 class WallWidget(anywidget.AnyWidget):
     """``wall`` is the whole wall and travels only when a page asks for it; what changes travels as patches."""
 
-    _esm = _static("wall.js")
-    _css = _static("wall.css")
+    _esm = module("wall.js")
+    _css = static("wall.css")
     wall: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
 
     def __init__(self, first: Wall) -> None:

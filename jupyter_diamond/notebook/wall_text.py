@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from jupyter_diamond.model.base import from_epoch
 
 from .card_text import printable
-from .vocabulary import outage_text, span_of_time
+from .static_files import style_line
+from .vocabulary import age, outage_text
 from .wall_view import Wall
 
 SEGMENTS = 8
@@ -46,8 +44,14 @@ def bar(row: dict[str, Any]) -> str:
 
 
 def free_text(row: dict[str, Any]) -> str:
-    """``6 GPU``, ``190 CPU``; the state's word where it takes no jobs."""
-    return f"{_number(row['free'])} {row['unit']}" if row["open"] else str(row["state"])
+    """``6 GPUs``, ``190 cores``; the state's word where it takes no jobs."""
+    if not row["open"]:
+        return str(row["state"])
+    return (
+        "? " + row["unit"] + "s"
+        if row["free"] is None
+        else f"{row['free']:,} {row['unit']}{'' if row['free'] == 1 else 's'}"
+    )
 
 
 def mine_text(row: dict[str, Any]) -> str:
@@ -58,7 +62,7 @@ def mine_text(row: dict[str, Any]) -> str:
 
 def age_text(site: dict[str, Any], now: float) -> str:
     """How old a site's numbers are."""
-    return "never read" if site["read_at"] is None else span_of_time(max(0.0, now - site["read_at"]))
+    return "never read" if site["read_at"] is None else age(now - site["read_at"])
 
 
 def problem_text(site: dict[str, Any], now: float) -> str:
@@ -104,7 +108,8 @@ def html(wall: Wall, as_of: str) -> str:
     )
     sums = " · ".join(f"<b>{_e(sum_text(total))}</b> {_e(total['label'])}" for total in wall["strip"]["sums"])
     return (
-        f'<div class="jd-wall jd-wall-static"><style>{_style()}</style><div>{sums} · as of {_e(as_of)}</div>'
+        f'<div class="jd-wall jd-wall-static"><style>{style_line("wall_static.css")}</style>'
+        f"<div>{sums} · as of {_e(as_of)}</div>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -138,9 +143,3 @@ def _number(count: int | None) -> str:
 
 def _e(text: str) -> str:
     return escape(printable(str(text)), quote=True)
-
-
-@cache
-def _style() -> str:
-    sheet = (files("jupyter_diamond.notebook") / "static" / "wall_static.css").read_text(encoding="utf-8")
-    return " ".join(re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL).split())

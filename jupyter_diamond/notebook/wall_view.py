@@ -9,24 +9,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from jupyter_diamond.model.snapshot import NO_LIMIT, Health, Limit, Record, SiteReading, Snapshot, gate
+from jupyter_diamond.model.snapshot import NO_LIMIT, Limit, Record, SiteReading, Snapshot, gate
+from jupyter_diamond.placement import words
 from jupyter_diamond.placement.caps import most, on_all
-from jupyter_diamond.placement.words import duration
 
-from .vocabulary import byte_size
+from .vocabulary import GLYPH, HEALTH, TRANSPORT, byte_size
 
 Wall = dict[str, Any]
 
 USABLE_S = 600.0
 """Numbers older than this are not counted as free: placement does not take them either."""
-HEALTH: dict[Health, tuple[str, str, str]] = {
-    "online": ("●", "success", "online"),
-    "degraded": ("◐", "warning", "degraded"),
-    "offline": ("✗", "error", "does not answer"),
-    "needs_login": ("?", "warning", "needs your login"),
-    "unknown": ("?", "warning", "not read yet"),
-}
-"""Mark, tone and word, as in the sidebar."""
+UNIT = {"GPU": "GPU", "CPU": "core"}
 
 
 def wall(snapshot: Snapshot, now: datetime, trouble: str = "") -> Wall:
@@ -81,18 +74,25 @@ def _counts(site: SiteReading, now: datetime) -> bool:
 
 
 def _site(site: SiteReading) -> dict[str, Any]:
-    mark, tone, word = HEALTH[site.health]
+    look = HEALTH[site.health]
     return {
         "name": site.site,
-        "means": " · ".join(filter(None, ("simulated",) if site.simulated else (site.transport, site.scheduler))),
+        "means": means_text(site),
         "simulated": site.simulated,
-        "health": site.health, "mark": mark, "tone": tone, "word": word,
+        "health": site.health, "mark": GLYPH[look.mark], "tone": look.tone, "word": look.word,
         "read_at": _epoch(site.read_at),
         "problem": site.problem, "since": _epoch(site.failing_since), "again": _epoch(site.next_try_at),
         "gpus_free": site.gpus_free, "cpus_free": site.cpus_free, "pending": site.pending,
         "partitions": [record.partition for record in site.records if not record.hidden],
         "title": _site_title(site),
     }  # fmt: skip
+
+
+def means_text(site: SiteReading) -> str:
+    """How a site is reached and what it speaks: ``ssh · slurm``."""
+    if site.simulated:
+        return "simulated"
+    return " · ".join(filter(None, (TRANSPORT.get(site.transport, site.transport), site.scheduler)))
 
 
 def _epoch(moment: datetime | None) -> float | None:
@@ -108,6 +108,8 @@ def _site_title(site: SiteReading) -> str:
         f"known machine: {site.machine}" if site.machine else "",
         f"GPUs free: {_count(site.gpus_free)} of {_count(site.gpus_total)}, each counted once",
         f"cores free: {_count(site.cpus_free)} of {_count(site.cpus_total)}, each counted once",
+        f"read in {int(site.probe_s * 10) / 10:.1f} s" if site.probe_s is not None else "",
+        f"{words.count(len(site.unreadable), 'line')} could not be read" if site.unreadable else "",
         *site.notes,
     ]
     return "\n".join(fact for fact in facts if fact)
@@ -119,7 +121,7 @@ def _row(record: Record) -> dict[str, Any]:
         "name": record.partition,
         "open": record.state in ("up", "unknown"),
         "state": record.state,
-        "unit": gating.unit, "free": gating.free, "total": gating.total, "busy": gating.busy,
+        "unit": UNIT[gating.unit], "free": gating.free, "total": gating.total, "busy": gating.busy,
         "pending": record.pending, "mine_running": record.mine_running, "mine_pending": record.mine_pending,
         "cap": limit_text(record),
         "kind": kind_text(record),
@@ -131,15 +133,15 @@ def cap_text(cap: Limit) -> str:
     """The walltime cap: ``2 d``, ``none``, ``?``."""
     if cap is NO_LIMIT:
         return "none"
-    return duration(cap) if isinstance(cap, int) else "?"
+    return words.duration(cap) if isinstance(cap, int) else "?"
 
 
 def limit_text(record: Record) -> str:
-    """The time limit, and how much of the gating resource one user may have: ``2 d · 8 GPU``."""
+    """The time limit, and how much of the gating resource one user may have: ``2 d · 8 GPUs``."""
     gating = gate(record)
     on = "gpus" if gating.unit == "GPU" else "cpus"
     amounts = [cap.amount for cap in record.caps if cap.on == on and not cap.least and on_all(cap, record)]
-    own = f" · {min(amounts):,} {gating.unit}" if amounts else ""
+    own = f" · {words.count(min(amounts), UNIT[gating.unit])}" if amounts else ""
     longest, mine = record.walltime_cap_s, most(record, "walltime_s")
     return cap_text(longest if mine is None else min(mine, longest) if isinstance(longest, int) else mine) + own
 

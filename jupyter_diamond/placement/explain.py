@@ -9,7 +9,6 @@ from jupyter_diamond.model.decision import Answer, Candidate, Decision
 from . import words
 
 WIDTH = 100
-HELD = "\x00:\x00"  # a place is not broken in two
 _ANSWERS = {"pass": "yes", "fail": "NO", "unknown": "?"}
 
 
@@ -33,11 +32,10 @@ def explain(decision: Decision) -> str:
 
 def _wrapped(block: str) -> str:
     """Lines that no notebook has to break: it would do so in the middle of a word."""
-    filled = "\n".join(
+    return "\n".join(
         textwrap.fill(line, WIDTH, subsequent_indent="    " if line.startswith(" ") else "", break_on_hyphens=False)
-        for line in block.replace(" : ", HELD).splitlines()
+        for line in block.splitlines()
     )
-    return filled.replace(HELD, " : ")
 
 
 def _block(title: str, lines: list[str]) -> list[str]:

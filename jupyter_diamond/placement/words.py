@@ -46,8 +46,8 @@ def count(amount: int, noun: str) -> str:
 
 
 def place(site: str, partition: str) -> str:
-    """``delta : cpu``; the site alone where its partition is not known."""
-    return f"{site} : {partition}" if partition else site
+    """``delta:cpu``, as ``--site`` takes it; the site alone where its partition is not known."""
+    return f"{site}:{partition}" if partition else site
 
 
 def size(size: Size) -> str:

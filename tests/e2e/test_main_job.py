@@ -47,7 +47,7 @@ def while_it_runs(lab: LabPage) -> None:
     card = lab.wait_card(3, "running")
     expect(card.locator(".jd-elapsed")).to_have_text(re.compile(r"^(?!00:00)0\d:\d\d of 10:00$"))
     expect(card.locator(".jd-last")).to_contain_text(re.compile(r"epoch +\d+ of 12"))
-    expect(card.locator(".jd-head")).to_contain_text(re.compile(r"fit● running on \w+ : \w+ · job \d+ · 4 CPU · 2 GB"))
+    expect(card.locator(".jd-head")).to_contain_text(re.compile(r"fit● running on \w+:\w+ · job \d+ · 4 cores, 2 GB"))
     expect(card.locator(".jd-why")).to_contain_text("why here: ")
     expect(lab.status_item).to_have_text("Diamond: 1 running")
     expect(lab.task("fit")).to_have_attribute("data-state", "running")

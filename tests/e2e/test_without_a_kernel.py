@@ -43,7 +43,7 @@ def test_a_saved_notebook_reads_well_as_html(lab: LabPage, open_notebook: Callab
     body = lab.page.locator("body")
     card = body.locator(".jd-card")
     expect(card).to_have_count(1)
-    expect(card.locator("summary")).to_contain_text(re.compile(r"draw\s+✓ succeeded on \w+ : \w+ · job \d+"))
+    expect(card.locator("summary")).to_contain_text(re.compile(r"draw\s+✓ succeeded on \w+:\w+ · job \d+"))
     assert card.locator("summary").bounding_box()["height"] < 60, "the card is not folded to a line"
     expect(body.locator("pre", has_text="drawn at the site").last).to_be_visible()
     picture = body.locator(".jp-RenderedImage img")

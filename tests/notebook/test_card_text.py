@@ -37,7 +37,7 @@ def task(state: State, *, task: dict | None = None, **attempt) -> Task:
 def test_the_text_of_an_ended_card_is_its_first_and_its_last_line():
     ended = task(State.COMPLETED, started_at=NOW - timedelta(seconds=41), ended_at=NOW)
     assert plain(card_view(ended, now=NOW, here=KernelSide(bound=("model", "scores")))) == (
-        "fit   ✓ succeeded on delta : gpuA100x4 · job 812345 · 2 nodes \u00d7 4 GPU · 00:41 · model, scores in the kernel\n"
+        "fit   ✓ succeeded on delta:gpuA100x4 · job 812345 · 2 nodes \u00d7 1 core, 4 GPUs · 00:41 · model, scores in the kernel\n"
         "why here: starts soonest of 5 feasible"
     )
 
@@ -123,7 +123,7 @@ def test_the_chosen_candidate_comes_first_and_refusals_carry_their_reason():
     decision: Decision = Pool().plan(Envelope())
     rows = card_view(task(State.RUNNING), now=NOW, decision=decision)["candidates"]
     assert [(row["place"], row["starts"]) for row in rows] == [
-        ("delta : gpuA100x4", "now"), ("delta : cpu", "after 14 others"), ("vista : gh", "not here"),
+        ("delta:gpuA100x4", "now"), ("delta:cpu", "after 14 others"), ("vista:gh", "not here"),
     ]  # fmt: skip
     assert rows[0]["chosen"]
     assert rows[2]["reason"] == "its limit is 30 min, and you asked for more."
@@ -150,7 +150,7 @@ def test_terminal_escapes_and_overwritten_lines_are_taken_out():
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
-    [(0, "00:00"), (41.9, "00:41"), (240, "04:00"), (3661, "1:01:01"), (90061, "1-01:01:01"), (-5, "00:00")],
+    [(0, "00:00"), (41.9, "00:41"), (240, "04:00"), (3661, "1:01:01"), (90061, "1 d 01:01"), (-5, "00:00")],
 )
 def test_elapsed_times(seconds, shown):
     assert clock(seconds) == shown
@@ -171,5 +171,5 @@ def test_sizes(count, shown):
 
 
 def test_what_was_asked_for():
-    assert size_text(Size(cpus=4, memory_bytes=2 << 30, walltime_s=1)) == "4 CPU · 2 GB"
-    assert size_text(Size(nodes=2, gpus=4, walltime_s=1)) == "2 nodes \u00d7 4 GPU"
+    assert size_text(Size(cpus=4, memory_bytes=2 << 30, walltime_s=1)) == "4 cores, 2 GB"
+    assert size_text(Size(nodes=2, gpus=4, walltime_s=1)) == "2 nodes \u00d7 1 core, 4 GPUs"

@@ -80,7 +80,7 @@ def test_simulated_sites_stand_behind_and_are_never_added_to_real_ones():
 def test_gpus_gate_where_there_are_any_else_cores():
     rows = seen(reading("a", record(), record(name="cpu", gpus_total=0, gpus_free=0, shapes=())))["rows"]["a"]
     assert (rows["gpu"]["unit"], rows["gpu"]["free"], rows["gpu"]["busy"]) == ("GPU", 5, 3)
-    assert (rows["cpu"]["unit"], rows["cpu"]["free"], rows["cpu"]["busy"]) == ("CPU", 100, 28)
+    assert (rows["cpu"]["unit"], rows["cpu"]["free"], rows["cpu"]["busy"]) == ("core", 100, 28)
     unseen = seen(reading("a", record(gpus_total=None, gpus_free=None)))["rows"]["a"]["gpu"]
     assert (unseen["unit"], unseen["free"], unseen["busy"]) == ("GPU", None, None)
 
@@ -178,7 +178,7 @@ def test_the_plain_wall_is_one_line_a_partition():
     assert text.splitlines() == [
         "≥ 5 free GPUs · ≥ 100 free cores · ≥ 2 running · ≥ 3 pending · as of 12:00",
         "● delta  ssh · slurm  online  10 s",
-        "    gpu  ▮▮▮▯▯▯▯▯  5 GPU  3 pending  1●  limit 2 d",
+        "    gpu  ▮▮▮▯▯▯▯▯  5 GPUs  3 pending  1●  limit 2 d",
         "✗ vista  ssh · slurm  does not answer  10 s",
         "    No answer.",
     ]

@@ -20,7 +20,7 @@ def test_top_level_await(nb):
 def test_an_exception_shows_the_users_own_lines(nb):
     nb.run("def inverse(v):\n    w = v\n    return 1 / w")
     ran = nb.run("%%diamond_submit bad --out a,b --wait\nb = 3\nprint('so far')\n\na = inverse(0)\n")
-    assert ran.cards[0].startswith("bad   ✗ failed on here : machine")
+    assert ran.cards[0].startswith("bad   ✗ failed on here:machine")
     assert "ZeroDivisionError: division by zero. Read its traceback." in ran.cards[0]
     printed, traceback = (output["data"]["text/plain"] for output in ran.shown)
     assert printed == "so far"

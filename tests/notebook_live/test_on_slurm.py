@@ -34,8 +34,8 @@ def test_a_cell_comes_back_from_each_cluster(pool):
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("fit --site delta:nope", "delta cannot run this. delta : nope: it has no partition nope: choose one of "),
-        ("fit --site 'delta:cpu; touch owned'", "delta cannot run this. delta : cpu; touch owned: it has no partition"),
+        ("fit --site delta:nope", "delta cannot run this. delta:nope: it has no partition nope: choose one of "),
+        ("fit --site 'delta:cpu; touch owned'", "delta cannot run this. delta:cpu; touch owned: it has no partition"),
         ("fit --site delta --time 99d", "delta cannot run this. delta : "),
         ("fit --cpus 4000", "No site can run this. "),
     ],

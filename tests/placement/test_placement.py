@@ -283,7 +283,7 @@ def test_what_starts_now_beats_a_shorter_queue():
         E, reading("anvil", record("shared", free=[free(120)], pending=30)), reading("delta", record(pending=1))
     )
     assert chosen(decision) == ("anvil", "shared")
-    assert decision.sentence == "anvil : shared, starts now (120 cores free), chosen over delta : cpu (1 job ahead)."
+    assert decision.sentence == "anvil:shared, starts now (120 cores free), chosen over delta:cpu (1 job ahead)."
 
 
 def test_the_sentence_names_choice_runner_up_and_refusals():
@@ -295,7 +295,7 @@ def test_the_sentence_names_choice_runner_up_and_refusals():
         reading("here", health="offline", read=240, problem="No route to host."),
     )
     assert decision.sentence == (
-        "anvil : shared, starts now (120 cores free), chosen over delta : cpu (14 jobs ahead); "
+        "anvil:shared, starts now (120 cores free), chosen over delta:cpu (14 jobs ahead); "
         "vista refused: it allows 2 h: ask for at most --time 2h; "
         "here refused: it has not answered for 4 min (no route to host)."
     )
@@ -309,7 +309,7 @@ def test_fewer_ahead_when_nothing_starts_now():
         E, reading("a", record(pending=5)), reading("b", record(pending=3)), reading("c", record(pending=None))
     )
     assert [each.rank for each in decision.candidates] == [2, 1, 3]
-    assert "b : cpu, has to wait (3 jobs ahead), chosen over a : cpu (5 jobs ahead)" in decision.sentence
+    assert "b:cpu, has to wait (3 jobs ahead), chosen over a:cpu (5 jobs ahead)" in decision.sentence
 
 
 def test_cpu_work_does_not_burn_gpu_nodes():
@@ -317,7 +317,7 @@ def test_cpu_work_does_not_burn_gpu_nodes():
         E, reading("delta", record("a100", gpus=4, free=[free(64, 4)]), record("cpu", free=[free(64)], pending=9))
     )
     assert chosen(decision) == ("delta", "cpu")
-    assert "chosen over delta : a100 (would keep GPUs from others)" in decision.sentence
+    assert "chosen over delta:a100 (would keep GPUs from others)" in decision.sentence
 
 
 def test_gpu_work_counts_free_gpus_not_nodes():
@@ -342,7 +342,7 @@ def test_preference_then_more_of_what_is_useful_then_the_name():
     tie = ask(E, *both)
     assert chosen(tie) == ("a", "cpu")
     assert tie.ties == (0,)
-    assert "chosen over b : cpu (equally good, decided by name)" in tie.sentence
+    assert "chosen over b:cpu (equally good, decided by name)" in tie.sentence
     preferred = ask(E, *both, sites=(site("b", prefer=1), site("a")))
     assert chosen(preferred) == ("b", "cpu")
     assert preferred.ties == ()
@@ -373,13 +373,13 @@ def test_an_unknown_verdict_is_not_chosen_alone_but_may_be_pinned():
     alone = ask(E, unknown)
     assert alone.chosen is None
     assert alone.sentence == (
-        "No site can run this. delta : cpu: its time limit is not known (to try it all the same, name --site delta)."
+        "No site can run this. delta:cpu: its time limit is not known (to try it all the same, name --site delta)."
     )
     pinned = ask(Envelope(site="delta"), unknown)
     assert chosen(pinned) == ("delta", "cpu")
     assert pinned.mode == "pinned"
     assert not pinned.choice.feasible
-    assert pinned.warnings == ("delta : cpu: its time limit is not known; it was chosen because you pinned it.",)
+    assert pinned.warnings == ("delta:cpu: its time limit is not known; it was chosen because you pinned it.",)
 
 
 def test_a_failed_verdict_cannot_be_pinned():
@@ -388,7 +388,7 @@ def test_a_failed_verdict_cannot_be_pinned():
             Envelope(site="delta", partition="cpu"), reading("delta", bad), reading("anvil", record(free=[free(9)]))
         )
         assert decision.chosen is None
-        assert decision.sentence.startswith("delta cannot run this. delta : cpu: it ")
+        assert decision.sentence.startswith("delta cannot run this. delta:cpu: it ")
         assert "anvil" not in decision.sentence
     stale = ask(Envelope(site="delta"), reading("delta", record(free=[free(9)]), read=9999))
     assert stale.chosen is None
@@ -402,7 +402,7 @@ def test_a_pin_keeps_to_its_site_and_prefers_what_is_known():
     )
     assert chosen(decision) == ("delta", "b")
     assert decision.sentence == (
-        "delta : b, as you pinned it, has to wait (3 jobs ahead), chosen over delta : a (its time limit is not known)."
+        "delta:b, as you pinned it, has to wait (3 jobs ahead), chosen over delta:a (its time limit is not known)."
     )
     assert decision.warnings == ()
 
@@ -422,7 +422,7 @@ def test_a_site_that_was_never_read_can_be_pinned_but_not_found():
 def test_a_partition_that_does_not_exist_is_said_with_those_that_do():
     decision = ask(Envelope(site="delta", partition="gpux"), reading("delta", record("cpu"), record("gpu")))
     assert decision.chosen is None
-    assert decision.sentence == "delta cannot run this. delta : gpux: it has no partition gpux: choose one of cpu, gpu."
+    assert decision.sentence == "delta cannot run this. delta:gpux: it has no partition gpux: choose one of cpu, gpu."
 
 
 def test_a_site_that_does_not_exist_is_said_with_those_that_do():
@@ -453,8 +453,8 @@ def test_when_nothing_is_feasible_every_site_says_the_change_that_is_enough():
     )
     assert decision.chosen is None
     assert decision.sentence == (
-        "No site can run this. anvil : long: it allows 1 d: ask for at most --time 1d; "
-        "delta : cpu: it takes no jobs now: the site set it to drain."
+        "No site can run this. anvil:long: it allows 1 d: ask for at most --time 1d; "
+        "delta:cpu: it takes no jobs now: the site set it to drain."
     )
 
 
@@ -483,9 +483,9 @@ def test_warnings_tell_what_the_user_should_know():
         reading("delta", record(free=[free(4)], whole_node=True, walltime_cap_s=2 * H), read=300),
     )
     assert decision.warnings == (
-        "delta : cpu gives, and charges, whole nodes only.",
-        "delta : cpu: what is known of it is 5 min old, which is usable.",
-        "delta : cpu allows 2 h, less than the most that you asked for.",
+        "delta:cpu gives, and charges, whole nodes only.",
+        "delta:cpu: what is known of it is 5 min old, which is usable.",
+        "delta:cpu allows 2 h, less than the most that you asked for.",
     )
 
 
@@ -497,8 +497,8 @@ def test_simulated_sites_say_so():
     assert "toy refused: it is simulated" in mixed.sentence
     decision = ask(Envelope(site="toy"), toy, live, sites=sites)
     assert decision.choice.simulated
-    assert "toy : cpu (simulated): nothing can be submitted to a simulated site." in decision.warnings
-    assert decision.sentence.startswith("toy : cpu (simulated), as you pinned it, starts now")
+    assert "toy:cpu (simulated): nothing can be submitted to a simulated site." in decision.warnings
+    assert decision.sentence.startswith("toy:cpu (simulated), as you pinned it, starts now")
 
 
 def test_many_refusals_are_counted():
@@ -530,20 +530,20 @@ def test_the_explanation_says_all_of_it():
     assert " ".join(blocks[0].split()) == decision.sentence
     assert blocks[1] == "Decided 2026-11-30 12:00:00 UTC, by the rules, from snapshot 7."
     assert blocks[2] == "Size: 8 cores, for 4 h."
-    assert blocks[3] == "Refused:\n  - delta : short, delta : quick: it allows 1 h: ask for at most --time 1h."
-    assert blocks[4] == "Not known:\n  - vista : gh: its time limit is not known."
+    assert blocks[3] == "Refused:\n  - delta:short, delta:quick: it allows 1 h: ask for at most --time 1h."
+    assert blocks[4] == "Not known:\n  - vista:gh: its time limit is not known."
     table = blocks[5].splitlines()
     assert table[0].split() == ["candidate", "account", "size", "starts", "ahead", "age", "walltime"]  # fmt: skip
     passed = " ".join(blocks[6].split()).removeprefix("Every candidate passes: ").removesuffix(".").split(", ")
     assert {"pin", "health", "partition", "capacity", "whole node"} <= set(passed)
     assert "walltime" not in passed
     assert table[1].startswith("> ")
-    assert "anvil : shared" in table[1]
+    assert "anvil:shared" in table[1]
     assert "abc" in table[1]
     assert len(table) == 1 + len(decision.candidates)
     for each in decision.candidates:
-        assert any(f"{each.site} : {each.partition}" in line for line in table)
-    short = next(line for line in table if "delta : short" in line)
+        assert any(f"{each.site}:{each.partition}" in line for line in table)
+    short = next(line for line in table if "delta:short" in line)
     assert "NO" in short.split()
     assert "?" in next(line for line in table if "vista" in line).split()
 
@@ -554,10 +554,10 @@ def test_no_notebook_has_to_break_a_line_of_an_explanation():
     text = explain(ask(envelope, *many, sites=tuple(site(f"site{n:02}") for n in range(20))))
     assert max(len(line) for line in text.splitlines()) <= 100
     assert not any(re.search(r"^ *: | :$", line) for line in text.splitlines()), "a place is broken in two"
-    assert "site19 : partition19" in text
+    assert "site19:partition19" in text
 
 
 def test_an_explanation_without_a_choice():
     text = explain(ask(E, reading("delta", record(state="down"))))
-    assert text.startswith("No site can run this. delta : cpu: it takes no jobs now")
+    assert text.startswith("No site can run this. delta:cpu: it takes no jobs now")
     assert "Size:" not in text

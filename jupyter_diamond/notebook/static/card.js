@@ -3,35 +3,11 @@
 // Messages to the kernel: {kind: "cancel"} (when this page's server does not know the task) and {kind: "outputs"}
 // (when the card was not replaced at the end, because the page was loaded anew in between).
 
-function make(tag, className, text) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-
-function clock(seconds) {
-  const whole = Math.max(0, Math.floor(seconds));
-  const two = (n) => String(n).padStart(2, "0");
-  const [d, h, m, s] = [Math.floor(whole / 86400), Math.floor(whole / 3600) % 24, Math.floor(whole / 60) % 60, whole % 60];
-  if (d) return `${d}-${two(h)}:${two(m)}:${two(s)}`;
-  return h ? `${h}:${two(m)}:${two(s)}` : `${two(m)}:${two(s)}`;
-}
+import { button, clock, flash, make, postToServer, setText } from "./drawing.js";
 
 function twoSentences(what, next) {
   // what happened may be an error's own words, without a full stop
   return what && next && !/[.!?:]$/.test(what) ? `${what}. ${next}` : [what, next].filter(Boolean).join(" ");
-}
-
-function button(text, title, extra) {
-  const element = make("button", extra, text);
-  element.type = "button";
-  element.title = title;
-  return element;
 }
 
 function table(kind, heads, rows, mark) {
@@ -122,9 +98,7 @@ function toggle(control, target, onOpen) {
 function showHead(parts, view) {
   const { card } = parts;
   if (card.dataset.state && card.dataset.state !== view.state) {
-    card.classList.remove("jd-changed");
-    void card.offsetWidth; // restarts the animation
-    card.classList.add("jd-changed");
+    flash(card);
   }
   card.dataset.diamondTask = view.task_id;
   card.dataset.state = view.state;
@@ -183,7 +157,7 @@ function showTime(parts, view, skew) {
   if (!running) return;
   const elapsed = Math.max(0, Date.now() / 1000 + skew - view.started_at);
   const limit = view.limit_s;
-  setText(parts.elapsed, limit ? `${clock(elapsed)} of ${clock(limit)}` : clock(elapsed));
+  setText(parts.elapsed, limit ? `${clock(elapsed, limit)} of ${clock(limit)}` : clock(elapsed));
   const percent = limit ? Math.min(100, (100 * elapsed) / limit) : 0;
   parts.fill.style.width = `${percent}%`;
   parts.bar.setAttribute("aria-valuenow", String(Math.round(percent)));
@@ -247,22 +221,6 @@ function outputElement(output) {
   return make("pre", "", joined(data["text/plain"]));
 }
 
-// -- cancel -----------------------------------------------------------------------------------------------------
-
-async function cancelAtServer(taskId) {
-  // Straight to the server that made this page: a kernel that runs a later cell would hear of it only afterwards.
-  const config = JSON.parse(document.getElementById("jupyter-config-data")?.textContent || "{}");
-  if (!config.baseUrl) return false;
-  const headers = { "Content-Type": "application/json" };
-  if (config.token) headers.Authorization = `token ${config.token}`;
-  const xsrf = document.cookie.match(/(?:^|;\s*)_xsrf=([^;]*)/);
-  if (xsrf) headers["X-XSRFToken"] = xsrf[1];
-  const path = `jupyter_diamond/api/tasks/${encodeURIComponent(taskId)}/cancel`;
-  const url = new URL(`${config.baseUrl.replace(/\/?$/, "/")}${path}`, location.href);
-  const answer = await fetch(url, { method: "POST", headers, body: "{}", credentials: "same-origin" });
-  return answer.ok;
-}
-
 // -- life -------------------------------------------------------------------------------------------------------
 
 function render({ model, el }) {
@@ -298,7 +256,7 @@ function render({ model, el }) {
   parts.cancelButton.addEventListener("click", async () => {
     parts.cancelButton.disabled = true;
     setText(parts.cancelButton, "cancelling…");
-    const done = await cancelAtServer(view().task_id).catch(() => false);
+    const done = await postToServer(`tasks/${encodeURIComponent(view().task_id)}/cancel`).catch(() => false);
     if (!done) model.send({ kind: "cancel" }); // the kernel may belong to another server, and knows it
   });
 

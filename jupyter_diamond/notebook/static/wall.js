@@ -2,45 +2,13 @@
 // Model: wall (see notebook/wall_view.py). The kernel sends {kind: "patch", strip, order?, sites?, rows?}: only what
 // changed. A page sends {kind: "refresh"} when its own server cannot be asked to read the sites now.
 
+import { age, button, compact, flash, make, moment, number, postToServer, setText } from "./drawing.js";
+
 const SEGMENTS = 8;
 const OLD_S = 120; // two ticks of the probe
 const STALE_S = 600; // placement does not take such numbers any more
 const GAP = 8;
 const SHOWN = 10; // partitions of a site before "more"
-
-function make(tag, className, text) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-
-const number = (count) => (count === null ? "?" : count.toLocaleString("en-US"));
-
-function compact(count) {
-  if (count === null || count < 10000) return count === null ? "?" : String(count);
-  const [value, unit] = count < 999500 ? [count / 1000, "k"] : [count / 1e6, "M"];
-  return (value < 100 ? String(Math.floor(value * 10) / 10) : String(Math.floor(value))) + unit;
-}
-
-function age(seconds) {
-  const s = Math.max(0, Math.floor(seconds));
-  if (s < 90) return `${s} s`;
-  if (s < 5400) return `${Math.round(s / 60)} min`;
-  return s < 172800 ? `${Math.round(s / 3600)} h` : `${Math.round(s / 86400)} d`;
-}
-
-function moment(epoch, seconds = false) {
-  const at = new Date(epoch * 1000);
-  const two = (n) => String(n).padStart(2, "0");
-  const time = `${two(at.getHours())}:${two(at.getMinutes())}${seconds ? `:${two(at.getSeconds())}` : ""}`;
-  if (at.toDateString() === new Date().toDateString()) return time;
-  return `${at.getDate()} ${at.toLocaleString("en-GB", { month: "short" })} ${time}`;
-}
 
 // -- the model: patches are merged once, whatever number of views there is -----------------------------------------
 
@@ -122,8 +90,7 @@ function showBar(bar, row) {
 
 function buildRow(open) {
   const line = make("tr", "jd-row");
-  const parts = { line, part: make("button", "jd-part"), bar: buildBar(), num: make("span", "jd-num"), unit: make("span", "jd-unit") };
-  parts.part.type = "button";
+  const parts = { line, part: button("", "", "jd-part"), bar: buildBar(), num: make("span", "jd-num"), unit: make("span", "jd-unit") };
   const cell = (...children) => {
     const made = line.insertCell();
     made.append(...children);
@@ -158,7 +125,7 @@ function showRow(parts, row, site) {
   setText(parts.part, row.name);
   showBar(parts.bar, row);
   setText(parts.num, row.open ? compact(row.free) : "");
-  setText(parts.unit, row.open ? row.unit : row.state);
+  setText(parts.unit, row.open ? `${row.unit}${row.free === 1 ? "" : "s"}` : row.state);
   setText(parts.pending, compact(row.pending));
   parts.pending.classList.toggle("jd-quiet", !row.pending);
   const mine = [[row.mine_running, "●"], [row.mine_pending, "○"]].filter(([count]) => count !== 0);
@@ -199,8 +166,7 @@ function buildSite(redraw) {
   }
   parts.body = make("tbody");
   parts.table.append(columns, heads.parentElement, parts.body);
-  parts.more = make("button", "jd-more");
-  parts.more.type = "button";
+  parts.more = button("", "", "jd-more");
   parts.more.addEventListener("click", () => {
     parts.all = !parts.all;
     redraw();
@@ -214,9 +180,7 @@ function buildSite(redraw) {
 function showSite(parts, site, rows, shown) {
   const { card } = parts;
   if (card.dataset.health && card.dataset.health !== site.health) {
-    parts.health.classList.remove("jd-changed");
-    void parts.health.offsetWidth; // restarts the animation
-    parts.health.classList.add("jd-changed");
+    flash(parts.health);
   }
   card.dataset.site = site.name;
   card.dataset.health = site.health;
@@ -266,7 +230,7 @@ function showAge(parts, site, now) {
   const stale = site.health === "offline" || (seconds !== null && seconds > STALE_S);
   parts.card.toggleAttribute("data-stale", stale);
   parts.age.toggleAttribute("data-old", (old || stale) && seconds !== null);
-  setText(parts.age, seconds === null ? "" : `${age(seconds)}${old ? " old" : ""}`);
+  setText(parts.age, seconds === null ? "never read" : `${age(seconds)}${old ? " old" : ""}`);
   parts.age.title = seconds === null ? "" : `read ${moment(site.read_at, true)}`;
 }
 
@@ -297,9 +261,7 @@ function buildTop(redraw) {
     parts.sort.append(option);
   }
   parts.sort.addEventListener("change", redraw);
-  parts.ask = make("button", "jd-button jd-ask", "Read now");
-  parts.ask.type = "button";
-  parts.ask.title = "Ask every site now";
+  parts.ask = button("Read now", "Ask every site now", "jd-button jd-ask");
   tools.append(parts.filter, parts.sort, parts.ask);
   top.append(tools);
   // letters typed here are for the filter, not for the notebook; Ctrl+S still saves
@@ -325,19 +287,6 @@ function showStrip(parts, strip) {
   const names = [...lacking];
   setText(parts.lacking, names.length ? `Not all is known of ${names.slice(0, 4).join(", ")}${names.length > 4 ? " …" : ""}` : "");
   parts.lacking.hidden = !names.length;
-}
-
-async function askServer() {
-  // Straight to the server that made this page: a kernel that runs a cell would hear of it only afterwards.
-  const config = JSON.parse(document.getElementById("jupyter-config-data")?.textContent || "{}");
-  if (!config.baseUrl) return false;
-  const headers = { "Content-Type": "application/json" };
-  if (config.token) headers.Authorization = `token ${config.token}`;
-  const xsrf = document.cookie.match(/(?:^|;\s*)_xsrf=([^;]*)/);
-  if (xsrf) headers["X-XSRFToken"] = xsrf[1];
-  const url = new URL(`${config.baseUrl.replace(/\/?$/, "/")}jupyter_diamond/api/sites/refresh`, location.href);
-  const answer = await fetch(url, { method: "POST", headers, body: "{}", credentials: "same-origin" });
-  return answer.ok;
 }
 
 // -- life ----------------------------------------------------------------------------------------------------------
@@ -410,7 +359,7 @@ function render({ model, el }) {
   top.ask.addEventListener("click", async () => {
     top.ask.disabled = true;
     setText(top.ask, "Reading…");
-    const done = await askServer().catch(() => false);
+    const done = await postToServer("sites/refresh").catch(() => false);
     if (!done) model.send({ kind: "refresh" }); // the kernel may belong to another server, and knows it
     top.ask.disabled = false;
     setText(top.ask, "Read now");
