@@ -34,7 +34,7 @@ def lit(row: dict[str, Any]) -> int | None:
         return None
     if busy <= 0 or total <= 0:
         return 0
-    return SEGMENTS if busy >= total else min(SEGMENTS - 1, max(1, round(SEGMENTS * busy / total)))
+    return SEGMENTS if busy >= total else min(SEGMENTS - 1, max(1, int(SEGMENTS * busy / total + 0.5)))
 
 
 def bar(row: dict[str, Any]) -> str:

@@ -42,7 +42,7 @@ def span(span: Span) -> str:
 
 def count(amount: int, noun: str) -> str:
     """``1 core``, ``2 cores``."""
-    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
 
 
 def place(site: str, partition: str) -> str:

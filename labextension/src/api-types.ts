@@ -83,6 +83,13 @@ export interface Captured {
   detail: string;
 }
 
+/** The exception that ended the cell. ``traceback`` shows the user's own lines, plain text. */
+export interface CellError {
+  ename: string;
+  evalue: string;
+  traceback: string[];
+}
+
 /** What an hour here costs, in the site's own ``unit``: the largest of the shares that are named. */
 export interface ChargeModel {
   resource: 'cpu' | 'gpu' | 'node';
@@ -236,6 +243,48 @@ export interface LogChunk {
   exists: boolean;
 }
 
+/** The state of the login. ``problem`` is one sentence when it is not ``signed_in``. */
+export interface Login {
+  health: 'signed_in' | 'needs_login' | 'not_installed' | 'unreachable';
+  mode: 'web' | 'tokens' | 'service' | 'pasted' | 'cached' | 'none';
+  identity: string | null;
+  problem: string;
+  expires_at: string | null;
+  ways: ('web' | 'code')[];
+  service_identity: boolean;
+  tokens_path: string | null;
+}
+
+/** A login that was begun: open ``url``, allow, and come back (``web``) or paste the code (``code``). */
+export interface LoginStart {
+  way: 'web' | 'code';
+  url: string;
+  needed_for: string;
+}
+
+/** What the runner wrote when the cell was over. Times are seconds since 1970. */
+export interface Manifest {
+  format: number;
+  token: string;
+  outcome: 'OK' | 'FAILED';
+  error: CellError | null;
+  values: ResultFile[];
+  missing: MissingValue[];
+  outputs_bytes: number;
+  outputs_truncated: boolean;
+  python: string;
+  host: string;
+  started_at: number;
+  ended_at: number;
+  max_rss_bytes: number | null;
+}
+
+/** A variable that was asked for and did not come back. */
+export interface MissingValue {
+  name: string;
+  why: string;
+}
+
 /** A job as its scheduler names it. ``cluster`` is kept for every later command when the id came with one (B02). */
 export interface NativeJob {
   id: string;
@@ -355,6 +404,29 @@ export interface RequiredOption {
   option: string;
   example: string;
   why: string;
+}
+
+/** One variable that came back. ``hmac`` is HMAC-SHA256 over the file's bytes with the attempt's key. */
+export interface ResultFile {
+  name: string;
+  codec: 'json' | 'npy' | 'parquet' | 'pickle';
+  file: string;
+  bytes: number;
+  sha256: string;
+  hmac: string;
+  bytecode: string;
+  type: string;
+  preview: string;
+}
+
+/** A finished attempt's receipt with its small values inline. */
+export interface ResultView {
+  task_id: string;
+  attempt: number;
+  manifest: Manifest;
+  key: string;
+  inline: { [key: string]: string };
+  outputs: { [key: string]: unknown }[];
 }
 
 /** How long the work takes, as far as the user can say: a guess for placing, never a limit. */

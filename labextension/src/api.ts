@@ -3,7 +3,19 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
-import type { Decision, ErrorView, EventPage, LogChunk, Snapshot, Status, Task, TaskSummary } from './api-types';
+import type {
+  Decision,
+  ErrorView,
+  EventPage,
+  LogChunk,
+  Login,
+  LoginStart,
+  ResultView,
+  Snapshot,
+  Status,
+  Task,
+  TaskSummary
+} from './api-types';
 
 const ROOT = 'jupyter_diamond/api';
 
@@ -64,13 +76,33 @@ export class PoolApi {
     return this._ask(`tasks/${encodeURIComponent(id)}/logs`, query);
   }
 
-  private async _ask<T>(path: string, query: Query = {}, body?: object): Promise<T> {
+  result(id: string): Promise<ResultView> {
+    return this._ask(`tasks/${encodeURIComponent(id)}/result`);
+  }
+
+  login(): Promise<Login> {
+    return this._ask('login');
+  }
+
+  beginLogin(way: LoginStart['way']): Promise<LoginStart> {
+    return this._ask('login', {}, { way });
+  }
+
+  finishLogin(code: string): Promise<Login> {
+    return this._ask('login/code', {}, { code });
+  }
+
+  logout(): Promise<Login> {
+    return this._ask('login', {}, undefined, 'DELETE');
+  }
+
+  private async _ask<T>(path: string, query: Query = {}, body?: object, method = 'GET'): Promise<T> {
     const given = Object.entries(query).filter(([, value]) => value !== null);
     const search = URLExt.objectToQueryString(Object.fromEntries(given.map(([name, value]) => [name, String(value)])));
     const url = URLExt.join(this._settings.baseUrl, ROOT, path) + (given.length > 0 ? search : '');
     const init: RequestInit =
       body === undefined
-        ? { cache: 'no-store' }
+        ? { cache: 'no-store', method }
         : { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
     const response = await this._send(url, init);
     if (!response.ok) {

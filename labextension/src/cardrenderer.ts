@@ -13,6 +13,7 @@ import type { Widget } from '@lumino/widgets';
 import { Panel } from '@lumino/widgets';
 
 import { KeptCard } from './keptcard';
+import { KeptOutputs } from './keptoutputs';
 import type { PoolModel } from './pool';
 
 export const CARD = 'application/vnd.jupyter-diamond.card+json';
@@ -59,9 +60,12 @@ class CardRenderer extends Panel implements IRenderMime.IRenderer {
     const { task } = model.data[CARD] as { task: string };
     if (this._server?.taskId !== task) {
       this._server?.dispose();
+      this._outputs?.dispose();
       this._server = new KeptCard(this._pool, task, () => this._openTask(task));
       this._server.changed.connect(() => this._choose());
       this.addWidget(this._server);
+      this._outputs = new KeptOutputs(this._rendermime, this._pool.api);
+      this.addWidget(this._outputs);
     }
     this._kept?.dispose();
     if (this._rendermime.mimeTypes.includes(HTML) && model.data[HTML] !== undefined) {
@@ -124,7 +128,11 @@ class CardRenderer extends Panel implements IRenderMime.IRenderer {
     const known = !live && this._server?.task != null;
     this._widget?.setHidden(!live);
     this._server?.setHidden(!known);
+    this._outputs?.setHidden(!known);
     this._kept?.setHidden(live || known);
+    if (known && this._server?.task) {
+      void this._outputs?.follow(this._server.task);
+    }
     if (live) {
       this._server?.rest();
     } else {
@@ -150,5 +158,6 @@ class CardRenderer extends Panel implements IRenderMime.IRenderer {
   private _model: IRenderMime.IMimeModel | null = null;
   private _widget: IRenderMime.IRenderer | null = null;
   private _server: KeptCard | null = null;
+  private _outputs: KeptOutputs | null = null;
   private _kept: Widget | null = null;
 }

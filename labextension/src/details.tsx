@@ -100,12 +100,17 @@ export class TaskPanel extends ReactWidget {
     Clipboard.copyToSystem(`diamond.task(${JSON.stringify(this.task?.name ?? this.taskId)})`);
   }
 
+  /** A closed panel is gone: the next click on its task opens a new one. */
+  protected override onCloseRequest(message: Message): void {
+    super.onCloseRequest(message);
+    this.dispose();
+  }
+
   override dispose(): void {
     if (!this.isDisposed) {
       this.pool.changed.disconnect(this._onPool, this);
       this._clock.dispose();
-      Signal.clearData(this);
-      super.dispose();
+      super.dispose(); // clears our signals, after it has told that we are gone
     }
   }
 

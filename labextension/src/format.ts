@@ -31,36 +31,51 @@ export function clock(seconds: number, scale: number = seconds): string {
 
 /** A length of time in its one or two largest units, e.g. `41 s`, `8 min`, `3 h 20 min`. */
 export function duration(seconds: number): string {
-  if (seconds < 0.1) {
+  if (seconds < 0.1 && seconds > 0) {
     return '< 1 s';
   }
-  if (seconds < 10) {
+  if (seconds < 10 && !Number.isInteger(seconds)) {
     return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`;
   }
-  if (seconds < MINUTE) {
-    return `${Math.floor(seconds)} s`;
+  const s = Math.max(0, Math.floor(seconds));
+  if (s >= DAY) {
+    return pair(s, DAY, 'd', HOUR, 'h');
   }
-  if (seconds < HOUR) {
-    return pair(seconds, MINUTE, 'min', 1, 's', 5 * MINUTE);
+  if (s >= HOUR) {
+    return pair(s, HOUR, 'h', MINUTE, 'min');
   }
-  return seconds < DAY ? pair(seconds, HOUR, 'h', MINUTE, 'min', DAY) : pair(seconds, DAY, 'd', HOUR, 'h', 1e9);
+  return s < MINUTE ? `${s} s` : pair(s, MINUTE, 'min', s < 5 * MINUTE ? 1 : MINUTE, 's');
 }
 
-function pair(s: number, big: number, bigUnit: string, small: number, smallUnit: string, until: number): string {
+function pair(s: number, big: number, bigUnit: string, small: number, smallUnit: string): string {
   const rest = Math.floor((s % big) / small);
   const head = `${Math.floor(s / big)} ${bigUnit}`;
-  return rest > 0 && s < until ? `${head} ${rest} ${smallUnit}` : head;
+  return rest > 0 ? `${head} ${rest} ${smallUnit}` : head;
 }
 
-/** An age in its largest unit, e.g. `12 s`, `3 min`, `2 d`. */
+/** A limit in its two largest units, e.g. `2 d`, `1 d 12 h`, `6 min 40 s`. */
+export function limit(seconds: number): string {
+  const parts: string[] = [];
+  let rest = Math.floor(seconds);
+  for (const [whole, unit] of [[DAY, 'd'], [HOUR, 'h'], [MINUTE, 'min'], [1, 's']] as const) {
+    if (rest >= whole) {
+      parts.push(`${Math.floor(rest / whole)} ${unit}`);
+      rest %= whole;
+    }
+  }
+  return parts.slice(0, 2).join(' ') || '0 s';
+}
+
+/** How old something is, in one unit and never older than it is, e.g. `12 s`, `3 min`, `2 d`. */
 export function age(seconds: number): string {
-  if (seconds < MINUTE) {
-    return `${Math.floor(seconds)} s`;
+  const s = Math.max(0, Math.floor(seconds));
+  if (s < 90) {
+    return `${s} s`;
   }
-  if (seconds < HOUR) {
-    return `${Math.floor(seconds / MINUTE)} min`;
+  if (s < 90 * MINUTE) {
+    return `${Math.floor(s / MINUTE)} min`;
   }
-  return seconds < DAY ? `${Math.floor(seconds / HOUR)} h` : `${Math.floor(seconds / DAY)} d`;
+  return s < 2 * DAY ? `${Math.floor(s / HOUR)} h` : `${Math.floor(s / DAY)} d`;
 }
 
 /** A size, 1024-based as schedulers count, e.g. `512 B`, `1.4 GB`. */
@@ -68,8 +83,7 @@ export function bytes(count: number): string {
   let value = count;
   for (const unit of ['B', 'KB', 'MB', 'GB', 'TB']) {
     if (value < 1024 || unit === 'TB') {
-      const text = unit === 'B' || value >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toFixed(1);
-      return `${text} ${unit}`;
+      return `${value < 100 ? Math.floor(value * 10) / 10 : Math.floor(value)} ${unit}`;
     }
     value /= 1024;
   }

@@ -46,8 +46,7 @@ export class KeptCard extends ReactWidget {
     if (!this.isDisposed) {
       this.rest();
       this._clock.dispose();
-      Signal.clearData(this);
-      super.dispose();
+      super.dispose(); // clears our signals, after it has told that we are gone
     }
   }
 

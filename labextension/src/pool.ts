@@ -7,6 +7,7 @@ import { Signal } from '@lumino/signaling';
 import { ApiFailure, PoolApi } from './api';
 import type { Snapshot, TaskSummary } from './api-types';
 import { Coalescer } from './coalesce';
+import { LoginModel } from './loginmodel';
 
 export const SCHEMA = 'https://schema.jupyter-diamond.org/pool/v1';
 
@@ -27,6 +28,9 @@ const ACTIVE_LIMIT = 1000;
 const PAGE = 200;
 const FIRST_RETRY_MS = 1000;
 const LAST_RETRY_MS = 30_000;
+/** After an outage JupyterLab needs up to half a minute to hear events again: until then we ask more often. */
+const DEAF_MS = 60_000;
+const DEAF_REFRESH_MS = 3000;
 
 export class PoolModel implements IDisposable {
   constructor(
@@ -34,6 +38,8 @@ export class PoolModel implements IDisposable {
     services: ServiceManager.IManager
   ) {
     this._services = services;
+    this.login = new LoginModel(api);
+    this.login.announced.connect((_, sentence) => this.announced.emit(sentence));
     services.events.stream.connect(this._onEvent, this);
     document.addEventListener('visibilitychange', this._onReturn);
     window.addEventListener('online', this._onReturn);
@@ -44,6 +50,7 @@ export class PoolModel implements IDisposable {
   /** One sentence for a screen reader: which tasks changed state. */
   readonly announced = new Signal<this, string>(this);
 
+  readonly login: LoginModel;
   link: Link = { kind: 'connecting' };
   snapshot: Snapshot | null = null;
   /** Active ones first, then ended ones; both newest first. */
@@ -79,11 +86,15 @@ export class PoolModel implements IDisposable {
       const status = await this.api.status();
       const missed = status.newest_event !== this._seen;
       this._seen = status.newest_event;
+      if (this.link.kind === 'offline') {
+        this._deafUntil = Date.now() + DEAF_MS;
+      }
       if (this.link.kind !== 'ready' || missed) {
+        this.refreshProblem = '';
         await this._refetch();
       }
       this._retryMs = FIRST_RETRY_MS;
-      this._schedule(this._refreshMs);
+      this._schedule(Date.now() < this._deafUntil ? Math.min(DEAF_REFRESH_MS, this._refreshMs) : this._refreshMs);
     } catch (reason) {
       this._lose(reason);
     } finally {
@@ -136,11 +147,13 @@ export class PoolModel implements IDisposable {
     window.clearTimeout(this._timer);
     this._tasksSoon.dispose();
     this._sitesSoon.dispose();
+    this._loginSoon.dispose();
+    this.login.dispose();
     Signal.clearData(this);
   }
 
   private async _refetch(): Promise<void> {
-    const [snapshot] = await Promise.all([this.api.sites(), this._fetchTasks()]);
+    const [snapshot] = await Promise.all([this.api.sites(), this._fetchTasks(), this.login.fetch()]);
     this.snapshot = snapshot;
     this.link = { kind: 'ready' };
     this.changed.emit();
@@ -222,11 +235,13 @@ export class PoolModel implements IDisposable {
     if (emission.schema_id !== SCHEMA) {
       return;
     }
+    this._deafUntil = 0;
     // any client can post to the bus: an event is a hint to ask, nothing in it is believed
     if (typeof emission['version'] === 'number') {
       this._seen = Math.max(this._seen, emission['version']);
     }
-    (emission['kind'] === 'site' ? this._sitesSoon : this._tasksSoon).ask();
+    const { kind } = emission as { kind?: unknown };
+    (kind === 'login' ? this._loginSoon : kind === 'site' ? this._sitesSoon : this._tasksSoon).ask();
   }
 
   private readonly _onReturn = (): void => {
@@ -241,10 +256,12 @@ export class PoolModel implements IDisposable {
       this.snapshot = await this.api.sites();
     })
   );
+  private readonly _loginSoon = new Coalescer(() => this._guarded(() => this.login.fetch()));
   private readonly _services: ServiceManager.IManager;
   private _seen = -1;
   private _endedLimit = PAGE;
   private _checking = false;
+  private _deafUntil = 0;
   private _refreshMs = 30_000;
   private _retryMs = FIRST_RETRY_MS;
   private _timer = 0;

@@ -4,6 +4,7 @@ import * as React from 'react';
 
 import { Clock, ClockContext } from './clock';
 import { diamondIcon } from './icon';
+import { Identity, LoginGate } from './login';
 import { Notice } from './notice';
 import type { PoolModel } from './pool';
 import { useSignal } from './signal';
@@ -101,7 +102,9 @@ function Panel(props: { pool: PoolModel; folds: Folds; openTask: (id: string) =>
           </button>
         </header>
         <Notice pool={pool} />
+        {known && <LoginGate pool={pool} />}
         {known && <SitesView pool={pool} folds={folds} />}
+        {known && <Identity pool={pool} />}
       </section>
       {known && <TasksView pool={pool} openTask={openTask} />}
       <Announcer pool={pool} />

@@ -1,16 +1,39 @@
 import * as React from 'react';
 
-import type { Record as Partition, SiteReading } from './api-types';
+import type { SiteReading } from './api-types';
 import { BusyBar } from './bar';
 import { useNow } from './clock';
 import { UNKNOWN, age, compact, moment, secondsBetween } from './format';
 import { Mark } from './marks';
 import type { PoolModel } from './pool';
-import { busyText, exactFigures, freeText, gate } from './sitefacts';
+import type { Row, Sum } from './sitefacts';
+import {
+  USABLE_S,
+  busyText,
+  failingText,
+  freeText,
+  inOrder,
+  meansText,
+  mineText,
+  rowsOf,
+  siteTitle,
+  sumText,
+  sums
+} from './sitefacts';
 import { healthSign } from './vocabulary';
 
 /** Seconds after which facts are too old to be called live: two probe ticks. */
 const OLD_S = 120;
+/** Partitions of a site before "more". */
+const SHOWN = 10;
+const COLUMNS = [
+  ['partition', ''],
+  ['busy', 'Share of GPUs that is taken; of cores where there are none'],
+  ['free', 'What a job could really get now'],
+  ['pending', 'Jobs that wait there'],
+  ['yours', '● running, ○ pending'],
+  ['limit', 'How long one job may run']
+] as const;
 
 /** Which sites show their partitions; survives a reload. */
 export interface Folds {
@@ -28,19 +51,57 @@ export function SitesView(props: { pool: PoolModel; folds: Folds }): JSX.Element
     return <p className="jp-diamond-empty">No sites yet. Add one to your site catalogue, sites.yaml.</p>;
   }
   return (
-    <ul className="jp-diamond-sites" aria-label="Sites">
-      {sites.map(site => (
-        <SiteItem key={site.site} site={site} pool={pool} folds={folds} />
-      ))}
-    </ul>
+    <>
+      <Sums pool={pool} />
+      <ul className="jp-diamond-sites" aria-label="Sites">
+        <li className="jp-diamond-columns" aria-hidden="true">
+          {COLUMNS.map(([word, title]) => (
+            <span key={word} title={title}>
+              {word}
+            </span>
+          ))}
+        </li>
+        {inOrder(sites).map(site => (
+          <SiteItem key={site.site} site={site} pool={pool} folds={folds} />
+        ))}
+      </ul>
+    </>
   );
+}
+
+/** The four sums over all sites, and of which sites a part is not known. */
+function Sums(props: { pool: PoolModel }): JSX.Element | null {
+  const now = useNow();
+  if (props.pool.snapshot === null) {
+    return null;
+  }
+  const { sums: totals, simulated } = sums(props.pool.snapshot, now);
+  const lacking = [...new Set(totals.flatMap(total => total.without))];
+  return (
+    <div className="jp-diamond-sums" role="group" aria-label="All sites">
+      {totals.map(total => (
+        <span key={total.label} data-sum={total.label} title={lackText(total)}>
+          <b>{sumText(total)}</b> {total.label}
+          {simulated && ', simulated'}
+        </span>
+      ))}
+      {lacking.length > 0 && (
+        <span className="jp-diamond-lacking">
+          Not all is known of {lacking.slice(0, 4).join(', ')}
+          {lacking.length > 4 && ' …'}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function lackText({ value, without }: Sum): string {
+  return without.length === 0 ? '' : `${value === null ? 'Not' : 'At least: not'} known of ${without.join(', ')}`;
 }
 
 function SiteItem(props: { site: SiteReading; pool: PoolModel; folds: Folds }): JSX.Element {
   const { site, pool, folds } = props;
   const open = folds.open(site.site);
-  const shown = site.records.filter(record => !record.hidden);
-  const health = healthSign(site.health);
   return (
     <li
       className={`jp-diamond-site${site.simulated ? ' jp-mod-simulated' : ''}`}
@@ -51,88 +112,151 @@ function SiteItem(props: { site: SiteReading; pool: PoolModel; folds: Folds }): 
         type="button"
         className="jp-diamond-siterow"
         aria-expanded={open}
-        title={siteFacts(site)}
+        title={siteTitle(site)}
         onClick={() => folds.toggle(site.site)}
       >
         <Twist />
         <span className="jp-diamond-name">{site.site}</span>
-        <span className="jp-diamond-means">
-          {site.simulated && 'simulated · '}
-          {site.transport} · {site.scheduler}
-        </span>
-        <SiteAge readAt={site.read_at} />
-        <Mark sign={health} alone />
+        <span className="jp-diamond-means">{meansText(site)}</span>
+        <SiteAge site={site} />
+        <Health site={site} />
       </button>
       {site.problem !== '' && <Problem site={site} pool={pool} />}
-      {open && <Partitions records={shown} site={site} />}
+      {open && <Partitions site={site} />}
     </li>
+  );
+}
+
+/** A mark that carries its word; the word itself stands there too when all is not well. */
+function Health(props: { site: SiteReading }): JSX.Element {
+  const sign = healthSign(props.site.health);
+  const said = props.site.health !== 'online';
+  return (
+    <span className="jp-diamond-health">
+      <Mark sign={sign} alone={!said} />
+      {said && <span className="jp-diamond-word">{sign.word}</span>}
+    </span>
   );
 }
 
 function Problem(props: { site: SiteReading; pool: PoolModel }): JSX.Element {
   const { site, pool } = props;
+  const wants = site.health === 'needs_login' && pool.login.canBegin;
   return (
     <p className="jp-diamond-problem">
-      {site.problem}{' '}
-      <button
-        type="button"
-        className="jp-diamond-link"
-        data-action="refresh-site"
-        disabled={pool.refreshing}
-        onClick={() => void pool.refresh(site.site)}
-      >
-        Ask again
-      </button>
+      {site.problem}
+      <span className="jp-diamond-fine">{failingText(site, useNow(false))}</span>{' '}
+      {wants ? (
+        <button
+          type="button"
+          className="jp-diamond-link"
+          data-action="login-site"
+          onClick={() => pool.login.asked.emit()}
+        >
+          Log in
+        </button>
+      ) : (
+        <button
+          type="button"
+          className="jp-diamond-link"
+          data-action="refresh-site"
+          disabled={pool.refreshing}
+          onClick={() => void pool.refresh(site.site)}
+        >
+          Ask again
+        </button>
+      )}
     </p>
   );
 }
 
-function Partitions(props: { records: readonly Partition[]; site: SiteReading }): JSX.Element | null {
-  const { records, site } = props;
-  if (records.length === 0 && site.problem !== '') {
-    return null;
+function Partitions(props: { site: SiteReading }): JSX.Element | null {
+  const { site } = props;
+  const [all, setAll] = React.useState(false);
+  const now = useNow();
+  const rows = rowsOf(site);
+  if (rows.length === 0) {
+    const said = site.read_at === null ? 'Not read yet.' : 'It shows no partitions.';
+    return site.problem === '' ? <p className="jp-diamond-empty">{said}</p> : null;
   }
-  if (records.length === 0) {
-    return <p className="jp-diamond-empty">{site.read_at === null ? 'Not read yet.' : 'It shows no partitions.'}</p>;
-  }
+  const shown = all || rows.length <= SHOWN + 1 ? rows : rows.slice(0, SHOWN);
+  const stale = site.health === 'offline' || (secondsBetween(site.read_at, now) ?? 0) > USABLE_S;
+  const read = site.read_at === null ? 'never read' : `read ${moment(site.read_at, now, true)}`;
   return (
-    <ul className="jp-diamond-partitions" aria-label={`Partitions of ${site.site}`}>
-      {records.map(record => (
-        <PartitionRow key={record.partition} record={record} />
-      ))}
-    </ul>
-  );
-}
-
-function PartitionRow(props: { record: Partition }): JSX.Element {
-  const { record } = props;
-  const now = useNow(false);
-  const gating = gate(record);
-  const usable = record.state === 'up' || record.state === 'unknown';
-  return (
-    <li
-      className={`jp-diamond-partition${usable ? '' : ' jp-mod-closed'}`}
-      data-partition={record.partition}
-      data-free={gating.free ?? UNKNOWN}
-      data-pending={record.pending ?? UNKNOWN}
-      title={exactFigures(record, moment(record.read_at, now, true))}
+    <div
+      className={`jp-diamond-partitions${stale ? ' jp-mod-stale' : ''}`}
+      role="table"
+      aria-label={`Partitions of ${site.site}`}
     >
-      <span className="jp-diamond-name">{record.partition}</span>
-      <BusyBar busy={usable ? gating.busy : null} total={gating.total} label={busyText(gating)} />
-      <span className="jp-diamond-free">{usable ? freeText(gating) : record.state}</span>
-      <span className="jp-diamond-pend">{compact(record.pending)} pend</span>
-    </li>
+      <div role="row" className="jp-diamond-spoken">
+        {COLUMNS.map(([word]) => (
+          <span key={word} role="columnheader">
+            {word}
+          </span>
+        ))}
+      </div>
+      {shown.map(row => (
+        <PartitionRow key={row.name} row={row} read={read} />
+      ))}
+      {rows.length > SHOWN + 1 && (
+        <button type="button" className="jp-diamond-link" data-action="more" onClick={() => setAll(!all)}>
+          {all ? 'fewer' : `${rows.length - shown.length} more`}
+        </button>
+      )}
+    </div>
   );
 }
 
-function SiteAge(props: { readAt: string | null }): JSX.Element {
-  const now = useNow(props.readAt !== null);
-  const seconds = secondsBetween(props.readAt, now);
+function PartitionRow(props: { row: Row; read: string }): JSX.Element {
+  const { row, read } = props;
+  const [open, setOpen] = React.useState(false);
+  return (
+    <div
+      className={`jp-diamond-partition${row.open ? '' : ' jp-mod-closed'}`}
+      role="row"
+      data-partition={row.name}
+      data-free={row.open ? (row.free ?? UNKNOWN) : row.state}
+      data-pending={row.pending ?? UNKNOWN}
+      title={[row.name, ...row.facts, read].join('\n')}
+    >
+      <span role="rowheader" className="jp-diamond-namecell">
+        <button type="button" className="jp-diamond-name" aria-expanded={open} onClick={() => setOpen(!open)}>
+          {row.name}
+        </button>
+      </span>
+      <span role="cell">
+        <BusyBar busy={row.open ? row.busy : null} total={row.total} label={busyText(row)} />
+      </span>
+      <span role="cell" className="jp-diamond-free">
+        {freeText(row)}
+      </span>
+      <span role="cell" className="jp-diamond-pend">
+        {compact(row.pending)}
+      </span>
+      <span role="cell" className="jp-diamond-mine">
+        {mineText(row)}
+      </span>
+      <span role="cell" className="jp-diamond-cap">
+        {row.cap}
+      </span>
+      {open && (
+        <span role="cell" className="jp-diamond-rowfacts">
+          {[...row.facts, read].join(' · ')}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function SiteAge(props: { site: SiteReading }): JSX.Element {
+  const { read_at: readAt } = props.site;
+  const now = useNow(readAt !== null);
+  const seconds = secondsBetween(readAt, now);
   const old = seconds === null || seconds > OLD_S;
   return (
     <span
       className={`jp-diamond-age${old ? ' jp-mod-old' : ''}`}
-      title={seconds === null ? 'never read' : `read ${moment(props.readAt, now, true)}`}
+      title={seconds === null ? 'never read' : `read ${moment(readAt, now, true)}`}
     >
       {seconds === null ? 'never read' : `${age(seconds)}${old ? ' old' : ''}`}
     </span>
@@ -145,24 +269,4 @@ export function Twist(): JSX.Element {
       <path d="M4 2.2 8.4 6 4 9.8z" fill="currentColor" />
     </svg>
   );
-}
-
-function siteFacts(site: SiteReading): string {
-  const lines = [`${site.site}: ${healthSign(site.health).word}`];
-  if (site.cluster !== null) {
-    lines.push(`cluster ${site.cluster}${site.user === null ? '' : ` as ${site.user}`}`);
-  }
-  if (site.scheduler_version !== null) {
-    lines.push(`${site.scheduler} ${site.scheduler_version}`);
-  }
-  if (site.accounting !== null) {
-    lines.push(site.accounting ? 'accounting answers' : 'no accounting');
-  }
-  if (site.probe_s !== null) {
-    lines.push(`last probe took ${site.probe_s.toFixed(1)} s`);
-  }
-  if (site.unreadable.length > 0) {
-    lines.push(`${site.unreadable.length} lines could not be read`);
-  }
-  return [...lines, ...site.notes].join('\n');
 }

@@ -1,4 +1,7 @@
-/** The one vocabulary of states: word, mark (a shape, so that colour is never the only sign) and tone. Pure. */
+/**
+ * The one vocabulary of states: word, mark (a shape, so that colour is never the only sign) and tone. Pure.
+ * jupyter_diamond/notebook/vocabulary.py says the same in cards and tables; a test compares the two.
+ */
 
 import type { Answer, Health, ReasonClass, State } from './words';
 
@@ -27,7 +30,7 @@ const STATES: { readonly [state in State]: Sign } = {
   waiting: sign('waiting to be sent', 'dotted', 'neutral'),
   staging_in: sign('staging in', 'arrow', 'info'),
   submitting: sign('submitting', 'dotted', 'neutral'),
-  submit_unknown: sign('looking for it', 'dotted', 'warning'),
+  submit_unknown: sign('looking for it', 'dotted', 'neutral'),
   pending: sign('pending', 'hollow', 'neutral'),
   configuring: sign('nodes starting', 'hollow', 'accent'),
   running: sign('running', 'filled', 'accent'),
@@ -41,7 +44,7 @@ const STATES: { readonly [state in State]: Sign } = {
   out_of_memory: sign('out of memory', 'cross', 'error'),
   node_fail: sign('node failed', 'cross', 'error'),
   preempted: sign('preempted', 'cross', 'error'),
-  rejected: sign('rejected', 'cross', 'error'),
+  rejected: sign('refused', 'cross', 'error'),
   deadline: sign('missed its deadline', 'cross', 'error'),
   lost: sign('lost', 'cross', 'error')
 };
@@ -52,6 +55,12 @@ const HEALTH: { readonly [health in Health]: Sign } = {
   offline: sign('does not answer', 'cross', 'error'),
   needs_login: sign('needs your login', 'question', 'warning'),
   unknown: sign('not read yet', 'question', 'warning')
+};
+
+const TRANSPORTS: { readonly [transport: string]: string } = {
+  local: 'local',
+  ssh: 'ssh',
+  'globus-compute': 'Globus Compute'
 };
 
 const ANSWERS: { readonly [answer in Answer]: Sign } = {
@@ -80,6 +89,11 @@ export function healthSign(health: Health): Sign {
 
 export function answerSign(answer: Answer): Sign {
   return ANSWERS[answer] ?? UNHEARD;
+}
+
+/** How a site is reached; a newer server may know more ways. */
+export function transportWord(transport: string): string {
+  return TRANSPORTS[transport] ?? transport;
 }
 
 /** What a pending reason means for the user, or an empty string. */

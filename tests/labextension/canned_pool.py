@@ -35,7 +35,7 @@ def sites() -> Snapshot:
         site="delta", transport="local", scheduler="slurm", health="online", read_at=ago(9), tried_at=ago(9),
         probe_s=0.21, scheduler_version="24.05.3", cluster="delta", user="ana", accounting=True,
         records=(
-            record("delta", "gpuA100x4", 9, default=True, cpus_total=512, cpus_free=190, gpus_total=32, gpus_free=6, pending=14,
+            record("delta", "gpuA100x4", 9, default=True, cpus_total=512, cpus_free=190, gpus_total=32, gpus_free=6, pending=14, walltime_cap_s=172_800,
                    running=21, nodes_total=8, nodes_usable=8, mine_pending=1, mine_running=1),
             record("delta", "cpu", 9, cpus_total=8192, cpus_free=5190, gpus_total=0, gpus_free=0, pending=0, running=44),
             record("delta", "gpuA40x4-interactive", 9, cpus_total=512, cpus_free=512, gpus_total=32, gpus_free=32, pending=0,

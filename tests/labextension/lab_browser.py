@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Error, Page, expect
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = "/usr/bin/chromium"
@@ -116,3 +116,29 @@ def row(page: Page, task: str):
 def settle(page: Page) -> None:
     """Wait until the first lists stand."""
     row(page, "t-fit").wait_for()
+
+
+def renew(page: Page) -> None:
+    """Bring a page that was used back to its start: no panel, no dialog, all unfolded, the pool as it is now."""
+    page.keyboard.press("Escape")
+    page.evaluate("""() => {
+        for (const panel of [...window.jupyterapp.shell.widgets("main")]) if (panel.hasClass("jp-diamond-details")) panel.close();
+        document.activeElement?.blur();
+    }""")
+    page.locator(".jp-Dialog").wait_for(state="detached")
+    for fold in page.locator(f'{SIDEBAR} .jp-diamond-siterow[aria-expanded="false"]').all():
+        fold.click()
+    for fold in page.locator(f'{SIDEBAR} .jp-diamond-partition [aria-expanded="true"]').all():
+        fold.click()
+    deadline = time.monotonic() + 30
+    while True:  # a check that runs already ends before the next one is heard
+        try:
+            with page.expect_response(
+                lambda answer: answer.url.split("?")[0].endswith("/api/sites"), timeout=2 * SECONDS
+            ):
+                page.evaluate("window.dispatchEvent(new Event('online'))")
+            break
+        except Error:
+            assert time.monotonic() < deadline, "the page does not ask for the sites"
+    expect(page.locator(f"{SIDEBAR} .jp-diamond-task")).to_have_count(8)
+    expect(page.locator(f"{SIDEBAR} [data-notice]")).to_have_count(0)

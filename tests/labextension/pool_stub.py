@@ -15,7 +15,9 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.extension.application import ExtensionApp
 from tornado import web
 
+from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import Value
+from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.views import ErrorView, EventPage, Limits, LogChunk, Status
 
@@ -25,9 +27,38 @@ EVENT_SCHEMA = {
     "version": "1",
     "title": "Something of the pool changed",
     "type": "object",
-    "properties": {"kind": {"enum": ["task", "site"]}, "id": {"type": "string"}, "version": {"type": "integer"}},
+    "properties": {
+        "kind": {"enum": ["task", "site", "login"]},
+        "id": {"type": "string"},
+        "version": {"type": "integer"},
+    },
     "required": ["kind", "id", "version"],
 }
+
+
+class FakeLogin:
+    """The two routes of the login, small enough to be seen through: the right code is ``right-code``."""
+
+    def __init__(self) -> None:
+        self.state: Login | None = None
+        self.url = "http://127.0.0.1:9/authorize"
+
+    def order(self, order: dict[str, Any]) -> None:
+        self.state = Login.model_validate(order["state"])
+        self.url = order.get("url", self.url)
+
+    def begin(self, way: str) -> LoginStart:
+        return LoginStart(way=way, url=f"{self.url}?way={way}")
+
+    def finish(self, code: str) -> Login:
+        if code != "right-code":
+            raise InvalidRequest("Globus does not know this code: it may be used once, within ten minutes. Begin anew.")
+        self.state = Login(health="signed_in", mode="pasted", identity="ada@uni.edu")
+        return self.state
+
+    def end(self) -> Login:
+        self.state = Login(health="needs_login", problem="You are logged out of Globus.", ways=("code",))
+        return self.state
 
 
 class Stub:
@@ -37,6 +68,7 @@ class Stub:
         self.tasks = {task.id: task for task in canned.tasks()}
         self.sites = canned.sites()
         self.logs = {"t-fit": "".join(f"epoch {n}  loss {1 / (n + 3):.3f}\n" for n in range(14))}
+        self.login = FakeLogin()
         self.status = 200
         self.seq = 20
         self.asked: dict[str, int] = {}
@@ -52,13 +84,18 @@ class Stub:
         what = order.pop("do")
         if what == "reset":
             self.reset()
-            return None
-        if what == "answer":
+        elif what == "answer":
             self.status = order["status"]
-            return None
-        if what == "log":
+        elif what == "log":
             self.logs[order["task"]] = self.logs.get(order["task"], "") + order["text"]
-            return None
+        else:
+            return self._change(what, order)
+        return None
+
+    def _change(self, what: str, order: dict[str, Any]) -> tuple[str, str] | None:
+        if what == "login":
+            self.login.order(order)
+            return ("login", "login")
         if what == "fill":
             return self._fill(order["count"], order.get("name", "bulk"))
         if what == "site":
@@ -131,9 +168,22 @@ class Api(APIHandler):
                                        active_tasks=active, newest_event=stub.seq))  # fmt: skip
         if head == "sites":
             return self._answer(stub.sites)
+        if head == "login":
+            return self._login(stub.login.state)
         if rest == "":
             return self._list()
         return self._task(*rest.split("/"))
+
+    def _login(self, state: Login | None) -> None:
+        if state is None:
+            self.set_status(404)
+            return self._answer(ErrorView(code="not_found", message="There is no login here."))
+        return self._answer(state)
+
+    @web.authenticated
+    @authorized("write", resource="diamond")
+    def delete(self, path: str) -> None:
+        self._login(self.stub.login.end())
 
     def _list(self) -> None:
         active = self.get_argument("phase") == "active"
@@ -174,9 +224,21 @@ class Api(APIHandler):
                     self.stub.do({"do": "site", "site": site.site})
             self._answer(self.stub.sites)
             return
+        if path.startswith("login"):
+            self._log_in(path, json.loads(self.request.body))
+            return
         ident = path.split("/")[1]
         tell(self, self.stub.do({"do": "move", "task": ident, "state": "cancelled", "cause": "Cancelled by you."}))
         self._answer(self.stub.tasks[ident])
+
+    def _log_in(self, path: str, form: dict[str, str]) -> None:
+        if path == "login":
+            return self._answer(self.stub.login.begin(form["way"]))
+        try:
+            self._answer(self.stub.login.finish(form["code"]))
+        except InvalidRequest as error:
+            self.set_status(422)
+            self._answer(ErrorView(code=error.code, message=error.message))
 
 
 class Control(APIHandler):

@@ -4,32 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-LABEXTENSION = ROOT / "labextension"
-BUNDLE = ROOT / "jupyter_diamond" / "labextension"
-
-
-def run(*command: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, check=False, cwd=cwd, capture_output=True, text=True, timeout=170)
-
-
-def module(name: str, *args: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return run(sys.executable, "-m", f"labextension.scripts.{name}", *args, cwd=cwd)
-
-
-def copy_of_sources(to: Path) -> Path:
-    shutil.copytree(
-        LABEXTENSION, to / "labextension", ignore=shutil.ignore_patterns("node_modules", "lib", "*.tsbuildinfo")
-    )
-    shutil.copytree(BUNDLE, to / "jupyter_diamond" / "labextension")
-    return to
+from sources import BUNDLE, LABEXTENSION, copy_of_sources, module, run
+from typescript import compile_modules, evaluate
 
 
 def test_the_committed_bundle_was_built_from_these_sources():
@@ -95,16 +74,6 @@ def test_colours_come_from_the_theme_only():
     assert all(f"{name}:" in css for name in own)
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sources, built anew; the path of its labextension folder."""
-    copy = copy_of_sources(tmp_path_factory.mktemp("copy"))
-    (copy / "jupyter_diamond" / "labextension" / "sources.sha256").unlink()
-    done = module("build", cwd=copy)  # tsc runs before the bundler: a type error fails it
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return copy / "labextension"
-
-
 @pytest.mark.node
 def test_the_sources_build_from_a_clean_copy_with_strict_types(built: Path):
     compiler = json.loads((LABEXTENSION / "tsconfig.json").read_text(encoding="utf-8"))["compilerOptions"]
@@ -138,7 +107,12 @@ FORMATS = [
     ("format.duration(12000)", "3 h 20 min"),
     ("format.duration(200000)", "2 d 7 h"),
     ("format.age(59)", "59 s"),
-    ("format.age(3600)", "1 h"),
+    ("format.age(3600)", "60 min"),
+    ("format.age(7260)", "2 h"),
+    ("format.duration(3)", "3 s"),
+    ("format.duration(0)", "0 s"),
+    ("format.limit(129600)", "1 d 12 h"),
+    ("format.limit(400)", "6 min 40 s"),
     ("format.bytes(512)", "512 B"),
     ("format.bytes(34359738368)", "32 GB"),
     ("format.bytes(1503238554)", "1.4 GB"),
@@ -167,41 +141,21 @@ FORMATS = [
 @pytest.mark.node
 def test_numbers_times_and_log_lines_read_as_they_should(built: Path, tmp_path: Path):
     names = ("format", "logtext", "vocabulary", "sizetext")
-    tsc = str(built / "node_modules" / ".bin" / "tsc")
-    sources = [str(built / "src" / f"{name}.ts") for name in names]
-    done = run(tsc, "--outDir", str(tmp_path), "--module", "commonjs", "--target", "es2021", *sources, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout
-    script = "".join(f"const {name} = require('./{name}.js');" for name in names)
-    script += "console.log(JSON.stringify([" + ", ".join(expression for expression, _ in FORMATS) + "]));"
-    done = run("node", "-e", script, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert dict(zip([e for e, _ in FORMATS], json.loads(done.stdout), strict=True)) == dict(FORMATS)
+    compile_modules(built / "node_modules" / ".bin" / "tsc", tmp_path, *names)
+    said = evaluate(tmp_path, names, f"return [{', '.join(expression for expression, _ in FORMATS)}];")
+    assert dict(zip([e for e, _ in FORMATS], said, strict=True)) == dict(FORMATS)
 
 
 @pytest.mark.node
 def test_an_escape_sequence_that_a_chunk_cuts_is_never_shown(built: Path, tmp_path: Path):
-    tsc = str(built / "node_modules" / ".bin" / "tsc")
-    done = run(
-        tsc,
-        "--outDir",
-        str(tmp_path),
-        "--module",
-        "commonjs",
-        "--target",
-        "es2021",
-        str(built / "src" / "logtext.ts"),
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stdout
-    script = """const { LogLines } = require('./logtext.js'); const text = 'a\\x1b[31mb\\x1b[0m 1%\\r22%\\nnext';
+    compile_modules(built / "node_modules" / ".bin" / "tsc", tmp_path, "logtext")
+    script = """const text = 'a\\x1b[31mb\\x1b[0m 1%\\r22%\\nnext';
       const seen = [];
       for (let cut = 0; cut <= text.length; cut++) {
-        const lines = new LogLines(); const one = lines.push(text.slice(0, cut)); const two = lines.push(text.slice(cut));
+        const lines = new logtext.LogLines(); const one = lines.push(text.slice(0, cut)); const two = lines.push(text.slice(cut));
         seen.push(one.settled + two.settled + two.open, one.open);
       }
-      console.log(JSON.stringify(seen));"""
-    done = run("node", "-e", script, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout)
+      return seen;"""
+    seen = evaluate(tmp_path, ("logtext",), script)
     assert set(seen[::2]) == {"22%1%\nnext"}  # what follows the return overwrites from the left: "ab 1%" -> "22%1%"
     assert all("\x1b" not in text and "[" not in text for text in seen)

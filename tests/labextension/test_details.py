@@ -6,15 +6,13 @@ import re
 import time
 
 import pytest
-from lab_browser import SECONDS, Lab, row, settle, show_sidebar
+from lab_browser import SECONDS, Lab, row
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.browser
 
 
 def open_task(page: Page, lab: Lab, task: str):
-    show_sidebar(page, lab)
-    settle(page)
     row(page, task).get_by_role("button").click()
     panel = page.locator(f'.jp-diamond-details[data-task-id="{task}"]')
     panel.locator("h2").wait_for()
@@ -153,3 +151,11 @@ def test_tabs_follow_the_arrow_keys(page: Page, lab: Lab):
     page.keyboard.press("ArrowLeft")
     expect(panel.locator('[role="tab"][data-tab="events"]')).to_have_attribute("aria-selected", "true")
     expect(panel.locator('[role="tab"][data-tab="events"]')).to_be_focused()
+
+
+def test_a_panel_that_was_closed_opens_again(page: Page, lab: Lab):
+    panel = open_task(page, lab, "t-fit")
+    page.locator('.lm-DockPanel-tabBar .lm-TabBar-tab:has-text("fit") .lm-TabBar-tabCloseIcon').click()
+    expect(panel).to_have_count(0)
+    open_task(page, lab, "t-fit")
+    expect(panel.locator(".jp-diamond-log")).to_contain_text("epoch 13")

@@ -1,0 +1,164 @@
+"""Card, wall, tables and terminal (Python) and the sidebar (TypeScript) say the same of the same."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typescript import compile_modules, evaluate
+
+from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.snapshot import NO_LIMIT, NodeShape, Record, SiteReading, Snapshot
+from jupyter_diamond.model.states import ReasonClass, State
+from jupyter_diamond.notebook import card_view, vocabulary, wall_text, wall_view
+from jupyter_diamond.placement import words
+
+pytestmark = pytest.mark.node
+NAMES = ("format", "vocabulary", "sizetext", "sitefacts", "tasktext", "explain")
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
+SECONDS = [0, 1, 59, 60, 61, 89, 90, 299, 300, 400, 3599, 3600, 3725, 5399, 5400, 86399, 86400, 90061, 172_799, 172_800,
+           200_000, 31_536_000]  # fmt: skip
+COUNTS = [None, 0, 1, 2, 7, 9_999, 10_000, 12_340, 99_950, 999_499, 1_234_567]
+BYTES = [0, 512, 1023, 1024, 1536, 150 << 20, (2 << 30) + 12345, 40 << 30, (1 << 40) - 1, 3 << 40, 2000 << 40]
+
+
+@pytest.fixture(scope="module")
+def folder(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("words")
+    compile_modules(built / "node_modules" / ".bin" / "tsc", made, *NAMES)
+    return made
+
+
+def typescript(folder: Path, script: str, given: Any = None) -> Any:
+    return evaluate(folder, NAMES, script, given)
+
+
+def test_states_have_one_word_one_tone_and_one_mark(folder: Path):
+    said = typescript(folder, "return given.map(each => vocabulary.stateSign(each));", [state.value for state in State])
+    looks = [vocabulary.LOOK[state] for state in State]
+    assert [(each["word"], each["tone"], each["shape"]) for each in said] == [
+        (look.word, look.tone, look.mark) for look in looks
+    ]
+
+
+def test_a_site_s_health_and_its_transport_have_one_word(folder: Path):
+    said = typescript(folder, "return given.map(each => vocabulary.healthSign(each));", list(vocabulary.HEALTH))
+    assert [(each["word"], each["tone"], each["shape"]) for each in said] == [
+        (look.word, look.tone, look.mark) for look in vocabulary.HEALTH.values()
+    ]
+    ways = typescript(folder, "return given.map(vocabulary.transportWord);", [*vocabulary.TRANSPORT, "carrier-pigeon"])
+    assert ways == [*vocabulary.TRANSPORT.values(), "carrier-pigeon"]
+
+
+def test_every_mark_has_its_glyph():
+    looks = [*vocabulary.LOOK.values(), *vocabulary.HEALTH.values()]
+    assert {look.mark for look in looks} == set(vocabulary.GLYPH)
+    assert len(set(vocabulary.GLYPH.values())) == len(vocabulary.GLYPH)
+
+
+def test_reasons_of_waiting_are_the_same(folder: Path):
+    said = typescript(folder, "return given.map(vocabulary.reasonWord);", [each.value for each in ReasonClass])
+    assert said == [card_view._REASON[each] for each in ReasonClass]
+
+
+def test_times_and_amounts_read_the_same(folder: Path):
+    said = typescript(
+        folder,
+        """return { age: given.s.map(format.age), clock: given.s.map(s => format.clock(s)), span: given.s.map(format.duration),
+                    limit: given.s.map(format.limit), bytes: given.b.map(format.bytes), count: given.n.map(format.count) };""",
+        {"s": SECONDS, "b": BYTES, "n": COUNTS},
+    )
+    assert said["age"] == [vocabulary.age(s) for s in SECONDS]
+    assert said["clock"] == [vocabulary.clock(s) for s in SECONDS]
+    assert said["span"] == [vocabulary.span_of_time(s) for s in SECONDS]
+    assert said["limit"] == [words.duration(s) for s in SECONDS]
+    assert said["bytes"] == [vocabulary.byte_size(b) for b in BYTES]
+    assert said["count"] == ["?" if n is None else f"{n:,}" for n in COUNTS]
+
+
+def test_sizes_and_places_read_the_same(folder: Path):
+    sizes = [
+        Size(walltime_s=3600), Size(cpus=4, memory_bytes=2 << 30, walltime_s=400),
+        Size(nodes=2, cpus=4, gpus=1, memory_bytes=32 << 30, walltime_s=14_400), Size(gpus=2, walltime_s=172_800),
+    ]  # fmt: skip
+    said = typescript(folder, "return given.map(sizetext.sizeText);", [size.model_dump(mode="json") for size in sizes])
+    assert said == [card_view._size(size) for size in sizes]
+    places = [("delta", "gpuA100x4"), ("here", None)]
+    said = typescript(folder, "return given.map(([site, partition]) => tasktext.where({ site, partition }));", places)
+    assert said == [vocabulary.place_text(*place) for place in places]
+    candidate = {"site": "delta", "partition": "cpu", "account": None}
+    assert typescript(folder, "return explain.place(given);", candidate) == words.place("delta", "cpu")
+
+
+def readings(dice: random.Random, count: int) -> Snapshot:
+    """Sites with every kind of gap in what is known of them."""
+
+    def maybe(value: Any) -> Any:
+        return None if dice.random() < 0.3 else value
+
+    def number() -> Any:
+        return maybe(dice.choice([0, 1, 2, 40, 519, 812]))
+
+    def record(site: str, n: int) -> Record:
+        shape = NodeShape(
+            cpus=64, gpus=maybe(dice.choice([0, 4])), gpu_model=maybe("a100"), gpu_memory_bytes=maybe(40 << 30), nodes=2
+        )
+        return Record(
+            site=site, partition=f"part{n}", state=dice.choice(["up", "down", "drain", "inactive", "unknown"]), read_at=NOW,
+            default=dice.random() < 0.5, shapes=(shape,) if dice.random() < 0.8 else (), nodes_total=number(),
+            nodes_usable=number(), cpus_total=number(), cpus_free=number(), gpus_total=number(), gpus_free=number(),
+            memory_free_bytes=maybe(dice.choice(BYTES)), pending=number(), running=number(), mine_pending=number(),
+            mine_running=number(), walltime_cap_s=dice.choice([None, NO_LIMIT, *SECONDS[1:]]),
+            whole_node=maybe(dice.random() < 0.5), hidden=dice.random() < 0.1,
+        )  # fmt: skip
+
+    def site(n: int) -> SiteReading:
+        name = f"site{n:02}"
+        return SiteReading(
+            site=name, transport=dice.choice(["local", "ssh", "globus-compute"]), scheduler=dice.choice(["slurm", "process"]),
+            health=dice.choice(list(vocabulary.HEALTH)), read_at=maybe(NOW - timedelta(seconds=dice.choice([3, 260, 601]))),
+            probe_s=maybe(dice.random() * 20), scheduler_version=maybe("24.11"), cluster=maybe("c"), user=maybe("ana"),
+            accounting=maybe(dice.random() < 0.5), machine=maybe("Delta"), simulated=dice.random() < 0.2,
+            records=tuple(record(name, k) for k in range(4)), cpus_total=number(), cpus_free=number(), gpus_total=number(),
+            gpus_free=number(), pending=number(), running=number(), notes=("a note",) if dice.random() < 0.3 else (),
+            unreadable=("?",) * dice.choice([0, 0, 1, 3]),
+        )  # fmt: skip
+
+    return Snapshot(id=1, taken_at=NOW, sites=tuple(site(n) for n in range(count)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_sidebar_says_of_sites_and_partitions_what_the_wall_says(folder: Path, seed: int):
+    snapshot = readings(random.Random(seed), 40)
+    wall = wall_view.wall(snapshot, NOW)
+    said = typescript(
+        folder,
+        """const { snapshot, now } = given; const { sums, simulated } = sitefacts.sums(snapshot, now);
+           const sites = sitefacts.inOrder(snapshot.sites);
+           return { order: sites.map(site => site.site), simulated, sums, texts: sums.map(sitefacts.sumText),
+                    views: sites.map(sitefacts.siteView), rows: sites.map(sitefacts.rowsOf),
+                    mine: sites.map(site => sitefacts.rowsOf(site).map(sitefacts.mineText)) };""",
+        {"snapshot": snapshot.model_dump(mode="json"), "now": NOW.timestamp() * 1000},
+    )
+    assert said["order"] == wall["order"]
+    assert (said["sums"], said["simulated"]) == (wall["strip"]["sums"], wall["strip"]["simulated"])
+    assert said["texts"] == [wall_text.sum_text(total) for total in wall["strip"]["sums"]]
+    for at, name in enumerate(wall["order"]):
+        site, rows = wall["sites"][name], list(wall["rows"][name].values())
+        assert said["views"][at] == {key: site[key] for key in ("means", "word", "tone", "title")}
+        assert said["rows"][at] == rows
+        assert said["mine"][at] == [wall_text.mine_text(row) for row in rows]
+
+
+def test_simulated_sites_alone_are_added_up_and_marked(folder: Path):
+    demo = SiteReading(
+        site="demo", transport="local", scheduler="slurm", health="online", read_at=NOW, gpus_free=4, simulated=True
+    )
+    snapshot = Snapshot(id=1, taken_at=NOW, sites=(demo,))
+    given = {"snapshot": snapshot.model_dump(mode="json"), "now": NOW.timestamp() * 1000}
+    said = typescript(folder, "return sitefacts.sums(given.snapshot, given.now);", given)
+    strip = wall_view.wall(snapshot, NOW)["strip"]
+    assert said == {"sums": strip["sums"], "simulated": True}
