@@ -12,24 +12,26 @@ import { useSignal } from './signal';
 export function LoginGate(props: { pool: PoolModel }): JSX.Element {
   const { pool } = props;
   const model = pool.login;
-  const [wanted, setWanted] = React.useState(false);
+  const [wanted, setWanted] = React.useState(0);
   const box = React.useRef<HTMLDivElement>(null);
   useSignal(model.changed);
   const login = model.state;
   const sites = waiting(pool);
-  const gate = login?.health === 'needs_login' && login.ways.length > 0 && (wanted || sites.length > 0);
+  const gate = login?.health === 'needs_login' && login.ways.length > 0 && (wanted > 0 || sites.length > 0);
   React.useEffect(() => {
-    const show = () => {
-      setWanted(true);
-      window.requestAnimationFrame(() => box.current?.querySelector<HTMLElement>('button, input')?.focus());
-    };
+    const show = () => setWanted(count => count + 1);
     model.asked.connect(show);
     return () => void model.asked.disconnect(show);
   }, [model]);
+  React.useEffect(() => {
+    if (wanted > 0) {
+      box.current?.querySelector<HTMLElement>('button, input')?.focus();
+    }
+  }, [wanted]);
   const before = React.useRef(false);
   React.useEffect(() => {
     if (before.current && !gate) {
-      setWanted(false);
+      setWanted(0);
       // what had the focus is gone: it goes to who is logged in now
       if (document.activeElement === document.body) {
         const sidebar = box.current?.closest('.jp-diamond-sidebar');
@@ -125,6 +127,7 @@ function Begun(props: BegunProps): JSX.Element {
   const { start, busy, finish, again, other } = props;
   return (
     <>
+      {start.needed_for !== '' && <p>{start.needed_for}</p>}
       <p>
         {start.way === 'code'
           ? 'Log in on the page that opened, allow access, and paste the code that it shows.'
@@ -231,7 +234,8 @@ function quietText(login: Login): string {
   }
   const source = login.mode === 'tokens' ? ', by tokens of the environment' : '';
   const who = login.identity ?? 'logged in';
-  return `Globus: ${who}${login.service_identity ? ', an application of its own' : source}`;
+  const said = `Globus: ${who}${login.service_identity ? ', an application of its own' : source}`;
+  return login.problem === '' ? said : `${said}. ${login.problem}`; // it will not be for much longer
 }
 
 async function confirmLogout(): Promise<boolean> {

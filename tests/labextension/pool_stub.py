@@ -41,14 +41,14 @@ class FakeLogin:
 
     def __init__(self) -> None:
         self.state: Login | None = None
-        self.url = "http://127.0.0.1:9/authorize"
+        self.url = ""
 
     def order(self, order: dict[str, Any]) -> None:
         self.state = Login.model_validate(order["state"])
         self.url = order.get("url", self.url)
 
-    def begin(self, way: str) -> LoginStart:
-        return LoginStart(way=way, url=f"{self.url}?way={way}")
+    def begin(self, way: str, page: str) -> LoginStart:
+        return LoginStart(way=way, url=f"{self.url or page}?way={way}")
 
     def finish(self, code: str) -> Login:
         if code != "right-code":
@@ -233,7 +233,7 @@ class Api(APIHandler):
 
     def _log_in(self, path: str, form: dict[str, str]) -> None:
         if path == "login":
-            return self._answer(self.stub.login.begin(form["way"]))
+            return self._answer(self.stub.login.begin(form["way"], f"http://{self.request.host}/api"))
         try:
             self._answer(self.stub.login.finish(form["code"]))
         except InvalidRequest as error:

@@ -107,7 +107,7 @@ def test_attempts_names_and_events_are_all_there(page: Page, lab: Lab):
     expect(attempts.locator('[data-attempt="1"]')).to_contain_text("oom_kill event")
     expect(attempts.locator('[data-attempt="2"]')).to_contain_text("64 GB")
     cell = choose(panel, "cell")
-    expect(cell.locator('[data-name="x"]')).to_contain_text("9.8 MB")
+    expect(cell.locator('[data-name="x"]')).to_contain_text("9.7 MB")
     expect(cell.locator('[data-name="train"]')).to_contain_text("as source")
     expect(cell.locator(".jp-diamond-source")).to_contain_text("model = train(x, y)")
     events = choose(panel, "events")

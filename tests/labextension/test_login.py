@@ -24,6 +24,7 @@ def begun(page: Page, action: str = "login"):
     """Click, and close the page that opens; its address."""
     with page.expect_popup() as opened:
         gate_of(page).locator(f'[data-action="{action}"]').click()
+    opened.value.wait_for_url("**/api?way=*")
     address = opened.value.url
     opened.value.close()
     return address
@@ -64,7 +65,7 @@ def test_a_code_logs_in_and_leaves_no_trace_on_the_page(page: Page, lab: Lab):
         "document.documentElement.outerHTML + [...document.querySelectorAll('input')].map(each => each.value)"
     )
     assert "right-code" not in page_text
-    assert "authorize?" not in page_text
+    assert "?way=code" not in page_text
 
 
 def test_a_wrong_code_is_told_and_taken_out_of_the_field(page: Page, lab: Lab):
