@@ -210,6 +210,7 @@ function Partitions(props: { site: SiteReading }): JSX.Element | null {
 function PartitionRow(props: { row: Row; read: string }): JSX.Element {
   const { row, read } = props;
   const [open, setOpen] = React.useState(false);
+  const mine = mineText(row);
   return (
     <div
       className={`jp-diamond-partition${row.open ? '' : ' jp-mod-closed'}`}
@@ -234,9 +235,11 @@ function PartitionRow(props: { row: Row; read: string }): JSX.Element {
         {compact(row.pending)}
       </span>
       <span role="cell" className="jp-diamond-mine">
-        {mineText(row)}
+        {mine !== '' && <Narrow word="yours" />}
+        {mine}
       </span>
       <span role="cell" className="jp-diamond-cap">
+        <Narrow word="limit" />
         {row.cap}
       </span>
       {open && (
@@ -245,6 +248,15 @@ function PartitionRow(props: { row: Row; read: string }): JSX.Element {
         </span>
       )}
     </div>
+  );
+}
+
+/** Stands in for a column's head where there is no room for the column. */
+function Narrow(props: { word: string }): JSX.Element {
+  return (
+    <span className="jp-diamond-narrowword" aria-hidden="true">
+      {props.word}{' '}
+    </span>
   );
 }
 

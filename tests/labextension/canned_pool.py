@@ -33,7 +33,8 @@ def record(site: str, partition: str, age: float, **facts: Any) -> Record:
 def sites() -> Snapshot:
     delta = SiteReading(
         site="delta", transport="local", scheduler="slurm", health="online", read_at=ago(9), tried_at=ago(9),
-        probe_s=0.21, scheduler_version="24.05.3", cluster="delta", user="ana", accounting=True,
+        probe_s=0.21, scheduler_version="24.05.3", cluster="delta", user="ana", accounting=True, gpus_free=38, gpus_total=64,
+        cpus_free=5892, cpus_total=9344, running=65, pending=14,
         records=(
             record("delta", "gpuA100x4", 9, default=True, cpus_total=512, cpus_free=190, gpus_total=32, gpus_free=6, pending=14, walltime_cap_s=172_800,
                    running=21, nodes_total=8, nodes_usable=8, mine_pending=1, mine_running=1),

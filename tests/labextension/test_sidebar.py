@@ -20,14 +20,14 @@ def test_sites_show_free_units_of_the_gating_resource_and_never_zero_for_unknown
     gpu = partition(page, "delta", "gpuA100x4")
     expect(gpu.locator(".jp-diamond-free")).to_have_text("6 GPUs")
     expect(gpu.locator(".jp-diamond-pend")).to_have_text("14")
-    expect(gpu.locator(".jp-diamond-mine")).to_have_text("1● 1○")
-    expect(gpu.locator(".jp-diamond-cap")).to_have_text("2 d")
+    expect(gpu.locator(".jp-diamond-mine")).to_have_text("yours 1● 1○", use_inner_text=True)
+    expect(gpu.locator(".jp-diamond-cap")).to_have_text("limit 2 d", use_inner_text=True)
     expect(gpu.get_by_role("meter", name="26 of 32 GPUs busy")).to_have_attribute("data-lit", "7")
     expect(partition(page, "delta", "cpu")).to_contain_text("5190 cores")
     unknown = partition(page, "anvil", "gpu")
     expect(unknown.locator(".jp-diamond-free")).to_have_text("? GPUs")
     expect(unknown.locator(".jp-diamond-pend")).to_have_text("?")
-    expect(unknown.locator(".jp-diamond-cap")).to_have_text("?")
+    expect(unknown.locator(".jp-diamond-cap")).to_have_text("limit ?", use_inner_text=True)
     expect(unknown.get_by_role("img", name="busy GPUs not known")).to_have_count(1)
     assert "0" not in unknown.inner_text()
     expect(partition(page, "delta", "maint")).to_contain_text("down")
@@ -43,6 +43,36 @@ def test_a_site_that_does_not_answer_says_why_and_keeps_its_age(page: Page, lab:
     expect(vista).to_contain_text("never read")
     expect(vista.locator(".jp-diamond-health")).to_have_text("does not answer")
     expect(page.locator(f'{SIDEBAR} [data-site="here"]')).to_contain_text("simulated")
+
+
+def test_the_sums_name_whose_part_is_not_known_and_leave_simulated_sites_out(page: Page, lab: Lab):
+    sums = page.get_by_role("group", name="All sites")
+    expect(sums.locator('[data-sum="free GPUs"]')).to_have_text("≥ 38 free GPUs")
+    expect(sums.locator('[data-sum="free cores"]')).to_have_text("≥ 5,892 free cores")
+    expect(sums).to_contain_text("Not all is known of anvil, vista")
+    expect(sums.locator('[data-sum="running"]')).to_have_attribute("title", "At least: not known of anvil, vista")
+
+
+def test_a_partition_s_exact_figures_stand_behind_its_name(page: Page, lab: Lab):
+    name = partition(page, "delta", "gpuA100x4").get_by_role("button")
+    name.focus()
+    page.keyboard.press("Enter")
+    expect(name).to_have_attribute("aria-expanded", "true")
+    facts = partition(page, "delta", "gpuA100x4").locator(".jp-diamond-rowfacts")
+    expect(facts).to_contain_text("6 of 32 GPUs free, a100 · 190 of 512 cores free")
+    expect(facts).to_contain_text("yours: 1 running, 1 pending · limit 2 d · state up, the default · read ")
+    expect(page.get_by_role("table", name="Partitions of delta").get_by_role("columnheader")).to_have_count(6)
+
+
+def test_since_when_a_site_fails_and_when_it_is_tried_again_is_said(page: Page, lab: Lab):
+    at = datetime.now(timezone.utc).replace(microsecond=0)
+    since, again = at - timedelta(minutes=4), at + timedelta(minutes=1)
+    lab.order(
+        {"do": "site", "site": "anvil", "raw": {"failing_since": since.isoformat(), "next_try_at": again.isoformat()}}
+    )
+    clock = [f"{each.astimezone():%H:%M}" for each in (since, again)]
+    expect(page.locator(f'{SIDEBAR} [data-site="anvil"] .jp-diamond-problem')).to_contain_text(clock[0])
+    expect(page.locator(f'{SIDEBAR} [data-site="anvil"] .jp-diamond-problem')).to_contain_text(clock[1])
 
 
 def test_ages_tick_and_the_refresh_button_asks_the_sites(page: Page, lab: Lab):
