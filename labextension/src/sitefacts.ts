@@ -176,14 +176,11 @@ export function siteTitle(site: SiteReading): string {
   return facts.filter(fact => fact !== '').join('\n');
 }
 
-/** A server of before has no such facts. */
-type Failing = { readonly failing_since?: string | null; readonly next_try_at?: string | null };
-
-/** ` Failing since 14:02. Next try 14:06.`, as far as that is known. */
-export function failingText(site: SiteReading & Failing, now: number): string {
-  const { failing_since: since = null, next_try_at: next = null } = site;
-  const said = since === null ? '' : ` Failing since ${moment(since, now)}.`;
-  return said + (next === null ? '' : ` Next try ${moment(next, now)}.`);
+/** ` Since 14:02; tried again at 14:06.` behind what is wrong; empty for a site that answers. */
+export function outageText(site: SiteReading, now: number): string {
+  const { failing_since: since, next_try_at: next } = site;
+  const again = next !== null && Date.parse(next) > now ? `; tried again at ${moment(next, now)}` : '';
+  return since === null ? '' : ` Since ${moment(since, now)}${again}.`;
 }
 
 /** A sum over all sites. Sites whose part is not known, or too old, are named, never counted as zero. */

@@ -10,11 +10,11 @@ import type { Row, Sum } from './sitefacts';
 import {
   USABLE_S,
   busyText,
-  failingText,
   freeText,
   inOrder,
   meansText,
   mineText,
+  outageText,
   rowsOf,
   siteTitle,
   sumText,
@@ -141,11 +141,12 @@ function Health(props: { site: SiteReading }): JSX.Element {
 
 function Problem(props: { site: SiteReading; pool: PoolModel }): JSX.Element {
   const { site, pool } = props;
+  const now = useNow(site.next_try_at !== null);
   const wants = site.health === 'needs_login' && pool.login.canBegin;
   return (
     <p className="jp-diamond-problem">
       {site.problem}
-      <span className="jp-diamond-fine">{failingText(site, useNow(false))}</span>{' '}
+      <span className="jp-diamond-fine">{outageText(site, now)}</span>{' '}
       {wants ? (
         <button
           type="button"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from lab_browser import SECONDS, SIDEBAR, Lab, open_lab, row, settle, show_sidebar, start_lab, stop_lab
 from playwright.sync_api import Page, expect
+
+from jupyter_diamond.notebook.vocabulary import outage_text
 
 pytestmark = pytest.mark.browser
 
@@ -66,13 +69,16 @@ def test_a_partition_s_exact_figures_stand_behind_its_name(page: Page, lab: Lab)
 
 def test_since_when_a_site_fails_and_when_it_is_tried_again_is_said(page: Page, lab: Lab):
     at = datetime.now(timezone.utc).replace(microsecond=0)
-    since, again = at - timedelta(minutes=4), at + timedelta(minutes=1)
-    lab.order(
-        {"do": "site", "site": "anvil", "raw": {"failing_since": since.isoformat(), "next_try_at": again.isoformat()}}
-    )
-    clock = [f"{each.astimezone():%H:%M}" for each in (since, again)]
-    expect(page.locator(f'{SIDEBAR} [data-site="anvil"] .jp-diamond-problem')).to_contain_text(clock[0])
-    expect(page.locator(f'{SIDEBAR} [data-site="anvil"] .jp-diamond-problem')).to_contain_text(clock[1])
+    since, again = at - timedelta(minutes=4), at + timedelta(minutes=2)
+    lab.order({"do": "site", "site": "anvil", "changes": {"failing_since": str(since), "next_try_at": str(again)}})
+    said = outage_text(since, again, at)
+    assert "tried again at" in said
+    problem = page.locator(f'{SIDEBAR} [data-site="anvil"] .jp-diamond-problem')
+    expect(problem).to_contain_text(said)
+    passed = at - timedelta(minutes=1)
+    lab.order({"do": "site", "site": "anvil", "changes": {"failing_since": str(since), "next_try_at": str(passed)}})
+    expect(problem).not_to_contain_text("tried again")
+    expect(problem).to_contain_text(outage_text(since, passed, at))
 
 
 def test_ages_tick_and_the_refresh_button_asks_the_sites(page: Page, lab: Lab):
