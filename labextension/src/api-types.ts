@@ -243,7 +243,7 @@ export interface LogChunk {
   exists: boolean;
 }
 
-/** The state of the login. ``problem`` is one sentence when it is not ``signed_in``. */
+/** The state of the login. ``problem`` is one sentence when it is not ``signed_in``, or will not be for much longer. */
 export interface Login {
   health: 'signed_in' | 'needs_login' | 'not_installed' | 'unreachable';
   mode: 'web' | 'tokens' | 'service' | 'pasted' | 'cached' | 'none';
