@@ -10,6 +10,7 @@ import time
 import pytest
 
 from jupyter_diamond.engine.pace import Pace
+from jupyter_diamond.errors import Infeasible
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.states import State
 from tests.engine.cells import held
@@ -188,12 +189,23 @@ async def test_accounting_that_is_down_only_delays_the_last_word(pool, testbed):
     assert done.state is State.COMPLETED, done.cause
 
 
-async def test_a_refused_account_is_rejected_with_slurms_own_words(pool):
+async def test_an_account_that_is_not_the_users_is_refused_before_anything_is_sent(pool):
     service = await pool.start()
-    task = await pool.submit(service, "pass", envelope=at("delta", account="nobody"))
+    with pytest.raises(
+        Infeasible, match=r"you have no account nobody there: add --account with one of .*bbka-delta-cpu"
+    ):
+        await pool.submit(service, "pass", envelope=at("delta", account="nobody"))
+
+
+async def test_what_only_the_scheduler_can_refuse_is_rejected_in_its_own_words(pool):
+    delta = pool.sites_path.read_text().partition('- name: "delta"\n')
+    assert delta[1], "the catalogue is written otherwise"
+    pool.sites_path.write_text(f"{delta[0]}{delta[1]}    options: {{reservation: nosuch}}\n{delta[2]}")
+    service = await pool.start()
+    task = await pool.submit(service, "pass", envelope=at("delta"))
     done = await ended(service, task)
     assert done.state is State.REJECTED
-    assert "account" in done.cause.lower()
+    assert "reservation" in done.cause.lower()
     assert done.attempt.native is None
 
 
