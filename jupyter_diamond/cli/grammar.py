@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from jupyter_diamond import __version__
 from jupyter_diamond.engine.endpoint_setup import NAME, VENV
-from jupyter_diamond.notebook.options import add_needs, positive
+from jupyter_diamond.notebook.needs import add_needs
+from jupyter_diamond.notebook.options import positive
 
 DONE, FAILED, USAGE, NO_SERVER, NOT_FOUND = 0, 1, 2, 3, 4
 _STATUSES = f"""\

@@ -19,7 +19,7 @@ from jupyter_diamond.model.snapshot import Record, SiteReading, Snapshot
 from jupyter_diamond.model.task import Attempt, Task, TaskSummary
 from jupyter_diamond.notebook.card_text import printable
 from jupyter_diamond.notebook.client import DiamondClient
-from jupyter_diamond.notebook.options import envelope_of
+from jupyter_diamond.notebook.needs import envelope_of, gpus_of
 from jupyter_diamond.notebook.tables import by_reason
 from jupyter_diamond.notebook.vocabulary import (
     LOOK,
@@ -154,7 +154,7 @@ def _resource(site: SiteReading, record: Record) -> tuple[str, ...]:
 
 def idle(client: DiamondClient, said: Namespace) -> int:
     """Where such a job could start now."""
-    envelope = envelope_of(said)
+    envelope = envelope_of(said, lambda: gpus_of(client.sites()))
     if said.refresh:
         client.refresh(envelope.site)
     found = client.idle(envelope)

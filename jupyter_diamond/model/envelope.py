@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -18,6 +19,12 @@ Softenable = Literal[
     "arch", "gpu_model", "gpu_memory", "fabric", "container", "sites", "deadline", "max_charge", "preemptible",
 ]  # fmt: skip
 """What may be a wish rather than a condition: a candidate that does not meet it is ranked behind those that do."""
+
+
+MOST: dict[str, int] = {
+    "nodes": 1_000_000, "cpus": 100_000, "gpus": 10_000, "memory_bytes": 1 << 60, "walltime_s": 3660 * 86_400,
+}  # fmt: skip
+"""More of this than any machine has, per node but for ``nodes`` and ``walltime_s``: a slip of the keyboard."""
 
 
 class Span(Value):
@@ -46,7 +53,7 @@ class Runtime(Value):
     do not help. ``curve`` has measured (units, seconds) instead, ascending, between which it is interpolated.
     """
 
-    seconds: float = Field(gt=0)
+    seconds: float = Field(gt=0, allow_inf_nan=False)
     units: int | None = Field(default=None, ge=1)
     serial: float | None = Field(default=None, ge=0, le=1)
     curve: tuple[tuple[int, float], ...] = ()
@@ -59,6 +66,27 @@ class Runtime(Value):
         if sizes != sorted(set(sizes)) or any(units < 1 or seconds <= 0 for units, seconds in self.curve):
             raise ValueError("a scaling curve names ascending numbers of units, each with its time")
         return self
+
+    def at(self, units: int) -> float:
+        """Seconds on so many units, where the time was taken."""
+        if self.curve:
+            return self._interpolated(units)
+        if self.serial is None or self.units is None:
+            return self.seconds
+        return self.seconds * self._amdahl(self.serial, units) / self._amdahl(self.serial, self.units)
+
+    @staticmethod
+    def _amdahl(serial: float, units: int) -> float:
+        return serial + (1.0 - serial) / units
+
+    def _interpolated(self, units: int) -> float:
+        """Between measured sizes; outside of them the nearest one, as nobody has measured more."""
+        sizes = [each for each, _ in self.curve]
+        at = bisect_left(sizes, units)
+        if at in (0, len(sizes)):
+            return self.curve[max(at - 1, 0)][1]
+        (low, slow), (high, fast) = self.curve[at - 1], self.curve[at]
+        return slow + (fast - slow) * (units - low) / (high - low)
 
 
 class Envelope(Value):
@@ -89,12 +117,23 @@ class Envelope(Value):
     seed: int | None = Field(default=None, ge=0)
     runtime: Runtime | None = None
     sites: tuple[str, ...] = ()
-    fabric: str | None = None
-    container: str | None = None
+    fabric: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]*$")
+    container: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
+    """A container runtime that must be there, ``apptainer``; no image."""
     preemptible: bool = False
     deadline: UtcTime | None = None
-    max_charge: float | None = Field(default=None, gt=0)
+    max_charge: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     soft: tuple[Softenable, ...] = ()
+
+    @model_validator(mode="after")
+    def _within_reason(self) -> Envelope:
+        for name, most in MOST.items():
+            span = getattr(self, name)
+            if span is not None and span.max > most:
+                raise ValueError(f"{name} of {span.max:,} is more than any machine has: at most {most:,} can be asked")
+        if len(set(self.sites)) != len(self.sites):
+            raise ValueError("sites names one of them twice")
+        return self
 
     @model_validator(mode="after")
     def _useful(self) -> Envelope:

@@ -19,7 +19,8 @@ from .client import DiamondClient
 from .completion import register
 from .handle import Text
 from .login_text import LoginLink, left_text, login_text
-from .options import OptionParser, asks_for_help, envelope_of, idle_parser, positive, split, submit_parser
+from .needs import envelope_of, gpus_of
+from .options import OptionParser, asks_for_help, idle_parser, positive, split, submit_parser
 from .prompt import ask_code
 from .session import Session, start
 from .tables import captured_table, events_table, idle_table, idle_text
@@ -158,7 +159,7 @@ class DiamondMagics(Magics):
         return events_table(client.events(max(0, newest - said.limit), limit=said.limit).events)
 
     def _idle(self, said: Any) -> Any:
-        envelope = envelope_of(said)
+        envelope = envelope_of(said, lambda: gpus_of(self._session.client.sites()))
         if said.refresh:
             self._session.client.refresh(envelope.site)
         found = self._session.client.idle(envelope)

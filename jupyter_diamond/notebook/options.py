@@ -9,20 +9,19 @@ import functools
 import keyword
 import re
 import shlex
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from pydantic import ValidationError
-
 from jupyter_diamond.errors import InvalidRequest
-from jupyter_diamond.model.envelope import Envelope, Span
+from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.task import Language
-from jupyter_diamond.parsing.memory import parse_friendly
-from jupyter_diamond.parsing.spans import parse_span
+from jupyter_diamond.parsing.envelopes import EXAMPLES
+
+from .needs import add_needs, envelope_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _LANGUAGES: tuple[Language, ...] = ("python", "bash")
-_ARCHITECTURES = ("x86_64", "aarch64")
 
 
 class OptionParser(argparse.ArgumentParser):
@@ -73,13 +72,14 @@ class OptionParser(argparse.ArgumentParser):
             return f"{self.prog}: {choice.group(1)} cannot be {choice.group(2)!r}; choose one of {choices}."
         missing = re.match(r"the following arguments are required: (.*)", message)
         if missing:
-            return f"{self.prog} needs a task's name, e.g. {self.prog} fit."
+            what, example = ("a script's file", "job.sh") if missing.group(1) == "FILE" else ("a task's name", "fit")
+            return f"{self.prog} needs {what}, e.g. {self.prog} {example}."
         return f"{self.prog}: {message.removeprefix('argument ')}"
 
     def _unknown(self, word: str) -> str:
         option = word.partition("=")[0]
         meant = _AS_ELSEWHERE.get(option)
-        if meant and meant.partition(" ")[0] in self.options():
+        if meant and re.split("[ ,]", meant)[0] in self.options():
             return f"{self.prog} has no option {option}; write {meant}."
         known = [text.removeprefix("--") for text in self.options()]
         close = difflib.get_close_matches(option.lstrip("-"), known, n=1, cutoff=0.5)
@@ -88,15 +88,7 @@ class OptionParser(argparse.ArgumentParser):
 
 
 _EXAMPLES = {
-    "--cpus": "--cpus 4 or --cpus 2-4",
-    "--memory": "--memory 2G or --memory 2G-8G",
-    "--gpus": "--gpus 1",
-    "--gpu-model": "--gpu-model 'a100|h100'",
-    "--gpu-memory": "--gpu-memory 40G",
-    "--arch": "--arch x86_64",
-    "--time": "--time 10m or --time 1h-4h",
-    "--nodes": "--nodes 1",
-    "--site": "--site delta or --site delta:gpuA100x4",
+    **EXAMPLES,
     "--in": "--in x,y",
     "--out": "--out model,scores",
     "--lang": "--lang bash",
@@ -106,7 +98,9 @@ _AS_ELSEWHERE = {
     "-c": "--cpus", "--cpus-per-task": "--cpus", "--cores": "--cpus", "-n": "--cpus", "--ntasks": "--cpus",
     "-N": "--nodes", "-t": "--time", "--walltime": "--time", "--mem-per-cpu": "--memory",
     "-G": "--gpus", "--gres": "--gpus", "--gpus-per-node": "--gpus", "-A": "--account", "-q": "--qos",
-    "-i": "--in", "-o": "--out",
+    "-i": "--in", "-o": "--out", "--constraint": "--gpu-model, --fabric or --arch",
+    "-C": "--gpu-model, --fabric or --arch",
+    "--cluster": "--sites", "--clusters": "--sites", "-M": "--sites", "--prefer": "--soft", "--cost": "--max-charge",
 }  # fmt: skip
 """What schedulers and other magics call our options."""
 
@@ -123,20 +117,6 @@ class SubmitOptions:
     again: bool = False
     wait: bool = False
     dry_run: bool = False
-
-
-def add_needs(parser: argparse.ArgumentParser) -> None:
-    """What a job needs, and where it may go: the same words wherever they are written."""
-    add = parser.add_argument
-    add("--cpus", metavar="N[-M]", default="1", help="CPUs per node: 4, or a range 2-4 of least viable to most useful")
-    add("--memory", metavar="SIZE[-SIZE]", help="memory per node with its unit: 2G, 2G-8G; default: the site's")
-    add("--gpus", metavar="N[-M]", default="0", help="GPUs per node")
-    add("--gpu-model", metavar="KIND[|KIND]", help="kinds of GPU that will do, in quotes: 'a100|h100'")
-    add("--gpu-memory", metavar="SIZE", help="the least memory of one GPU: 40G")
-    add("--arch", choices=_ARCHITECTURES, help="the processors that it is built for")
-    add("--time", metavar="TIME[-TIME]", default="30m", help="time limit with its unit: 10m, 1h-4h; default 30m")
-    add("--nodes", metavar="N[-M]", default="1", help="nodes")
-    add("--site", metavar="SITE[:PARTITION]", help="there and nowhere else")
 
 
 def idle_parser() -> OptionParser:
@@ -159,8 +139,6 @@ def submit_parser() -> OptionParser:
     add = parser.add_argument
     add("NAME", help="the task's name; a handle of that name is put into the notebook")
     add_needs(parser)
-    add("--account", help="the allocation that pays")
-    add("--qos", help="the quality of service to ask for")
     add("--in", metavar="NAMES", dest="inputs", action="append", default=[], help="variables that must travel: x,y")
     add(
         "--out",
@@ -174,6 +152,18 @@ def submit_parser() -> OptionParser:
     add("--again", action="store_true", help="send it even though the same cell is still active")
     add("--wait", action="store_true", help="do not return before the task has ended")
     add("--dry-run", action="store_true", help="show what would travel and where it would go; send nothing")
+    return parser
+
+
+def import_parser() -> OptionParser:
+    """The grammar of ``%diamond import``."""
+    parser = OptionParser(
+        prog="%diamond import", add_help=False, allow_abbrev=False,
+        description="An #SBATCH script as a cell to run here or elsewhere: every option kept, mapped, approximated, "
+        "dropped or unsupported, with the reason. Nothing is sent.",
+    )  # fmt: skip
+    parser.add_argument("FILE", help="the script: job.sh")
+    parser.add_argument("--site", metavar="SITE", help="the site that it was written for: its partition is kept")
     return parser
 
 
@@ -200,13 +190,13 @@ def _check_words(said: argparse.Namespace) -> None:
         raise InvalidRequest(
             f"`{said.NAME}` is a word of Python's own, which the task's handle would hide. Give the task another name."
         )
-    for option, value in (("--account", said.account), ("--qos", said.qos)):
-        if value is not None and not re.fullmatch(r"[^\s,;|<>&$`'\"\\]+", value):
-            raise InvalidRequest(f"{option} {value!r} is no name that a scheduler knows; write it as the site does.")
 
 
-def parse_submit(line: str) -> SubmitOptions:
-    """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence."""
+def parse_submit(line: str, gpus: Callable[[], Iterable[str]] = tuple) -> SubmitOptions:
+    """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence.
+
+    ``gpus`` tells the kinds that the sites have now; it is asked only for a kind that is not documented.
+    """
     said = submit_parser().parse_args(split(line, "%%diamond_submit"))
     _check_words(said)
     outputs = names(said.outputs, "--out")
@@ -214,7 +204,7 @@ def parse_submit(line: str) -> SubmitOptions:
         raise InvalidRequest(f"--out {said.NAME} would overwrite the task's own handle; give the task another name.")
     return SubmitOptions(
         name=said.NAME,
-        envelope=envelope_of(said, account=said.account, qos=said.qos),
+        envelope=envelope_of(said, gpus),
         inputs=names(said.inputs, "--in"),
         outputs=outputs,
         language=said.lang,
@@ -222,27 +212,6 @@ def parse_submit(line: str) -> SubmitOptions:
         wait=said.wait,
         dry_run=said.dry_run,
     )
-
-
-def envelope_of(said: argparse.Namespace, *, account: str | None = None, qos: str | None = None) -> Envelope:
-    """The envelope that the options of ``add_needs`` describe. Raises InvalidRequest with one sentence."""
-    site, _, partition = (said.site or "").partition(":")
-    if said.site is not None and (not site or (":" in said.site and not partition)):
-        raise InvalidRequest(f"--site {said.site!r} is not SITE or SITE:PARTITION, e.g. --site delta:gpuA100x4.")
-    return _envelope({
-        "nodes": parse_span(said.nodes, "count", what="--nodes"),
-        "cpus": parse_span(said.cpus, "count", what="--cpus"),
-        "gpus": parse_span(said.gpus, "count", what="--gpus"),
-        "memory_bytes": parse_span(said.memory, "memory", what="--memory") if said.memory else None,
-        "gpu_model": said.gpu_model,
-        "gpu_memory_bytes": parse_friendly(said.gpu_memory) if said.gpu_memory else None,
-        "arch": said.arch,
-        "walltime_s": parse_span(said.time, "duration", what="--time"),
-        "site": site or None,
-        "partition": partition or None,
-        "account": account,
-        "qos": qos,
-    })  # fmt: skip
 
 
 def split(line: str, prog: str) -> list[str]:
@@ -276,27 +245,3 @@ def names(said: list[str], option: str) -> tuple[str, ...]:
             raise InvalidRequest(f"{option} names {name} twice.")
         found.append(name)
     return tuple(found)
-
-
-_OPTION = {
-    "gpu_memory_bytes": "--gpu-memory",
-    "gpu_model": "--gpu-model",
-    "cpus": "--cpus",
-    "nodes": "--nodes",
-    "walltime_s": "--time",
-    "memory_bytes": "--memory",
-}
-
-
-def _envelope(fields: dict[str, Span | str | int | None]) -> Envelope:
-    try:
-        return Envelope.model_validate(fields)
-    except ValidationError as fault:
-        first = fault.errors()[0]
-        if first["loc"] == ("gpu_model",):
-            example = _EXAMPLES["--gpu-model"]
-            raise InvalidRequest(f"{first['input']!r} names no kind of GPU; write {example}.") from fault
-        text = str(first["msg"]).removeprefix("Value error, ")
-        for field, option in _OPTION.items():
-            text = text.replace(field, option)
-        raise InvalidRequest(f"{text[:1].upper()}{text[1:]}.") from fault

@@ -19,6 +19,7 @@ from jupyter_diamond.model.task import KernelPython, NotebookCell, TaskRequest
 from jupyter_diamond.model.views import Interpreter
 
 from .handle import TaskHandle
+from .needs import gpus_of
 from .options import SubmitOptions, parse_submit
 from .session import NOTEBOOK, Session
 
@@ -35,7 +36,7 @@ class DryRun:
 
 def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
     """Carry out ``%%diamond_submit``. Raises a DiamondError with one sentence, having started nothing."""
-    options = parse_submit(line)
+    options = parse_submit(line, lambda: gpus_of(session.client.sites()))
     _check_name(session, options)
     taken = capture(
         cell,

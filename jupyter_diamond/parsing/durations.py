@@ -105,6 +105,17 @@ def to_slurm(seconds: int) -> str:
     return f"{days}-{hours:02d}:{minutes:02d}:{left:02d}"
 
 
+def to_friendly(seconds: int) -> str:
+    """What ``parse_friendly`` reads as these seconds: ``2h30m``, ``1d``, ``90s`` is ``1m30s``."""
+    amounts = (
+        (seconds // DAY, "d"),
+        (seconds % DAY // HOUR, "h"),
+        (seconds % HOUR // MINUTE, "m"),
+        (seconds % MINUTE, "s"),
+    )
+    return "".join(f"{amount}{unit}" for amount, unit in amounts if amount) or "0s"
+
+
 def up_to_minutes(seconds: int) -> int:
     """Seconds rounded up to whole minutes: Slurm counts limits in minutes."""
     return -(-seconds // MINUTE) * MINUTE

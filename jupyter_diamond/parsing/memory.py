@@ -68,3 +68,10 @@ def to_words(size: int) -> str:
             tenths = round(size * 10 / whole)
             return f"{tenths // 10}{unit}" if tenths % 10 == 0 else f"{tenths / 10:.1f}{unit}"
     return f"{size} bytes"
+
+
+def to_exact(size: int) -> str:
+    """What ``parse_friendly`` reads as this size, in whole units; below a KiB it is rounded up to one."""
+    size = max(-(-size // KIB) * KIB, KIB)
+    unit = next(unit for unit in ("E", "P", "T", "G", "M", "K") if size % _UNITS[unit] == 0)
+    return f"{size // _UNITS[unit]}{unit}"

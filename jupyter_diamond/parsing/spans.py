@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from jupyter_diamond.errors import InvalidRequest
-from jupyter_diamond.model.envelope import Span
+from jupyter_diamond.model.envelope import MOST, Span
 
 from . import durations, memory
 
@@ -49,10 +49,15 @@ def _ends(word: str, kind: Kind) -> tuple[str, str]:
 
 
 def _amount(word: str, kind: Kind) -> int:
-    if kind == "memory":
-        return memory.parse_friendly(word)
-    if kind == "duration":
-        return durations.parse_friendly(word)
-    if not re.fullmatch(r"[0-9]{1,8}", word) or int(word) > _LARGEST_COUNT:
+    if kind != "count":
+        amount = memory.parse_friendly(word) if kind == "memory" else durations.parse_friendly(word)
+        if amount > MOST["memory_bytes" if kind == "memory" else "walltime_s"]:
+            example = memory.EXAMPLES if kind == "memory" else durations.FRIENDLY_EXAMPLES
+            raise InvalidRequest(f"{word} is more than any machine gives. Write what one job needs, such as {example}.")
+        return amount
+    if re.fullmatch(r"[0-9]{8,4000}", word) and int(word) > _LARGEST_COUNT:
+        shown = f"{int(word):,}" if len(word) <= 18 else f"{word[:12]}…"
+        raise InvalidRequest(f"{shown} is more than any machine has. Write what one job needs, such as 4 or 2-4.")
+    if not re.fullmatch(r"[0-9]{1,8}", word):
         raise InvalidRequest(f"{word!r} is not a count. Write a whole number such as 4, or a range such as 2-4.")
     return int(word)

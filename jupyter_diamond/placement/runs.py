@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import NamedTuple
 
 from jupyter_diamond.model.envelope import Envelope, Runtime, Size
@@ -27,12 +26,12 @@ def run_of(envelope: Envelope, size: Size, *, speed: float = 1.0) -> Run:
     """The run time of a size at a site of that speed."""
     said = envelope.runtime
     if said is not None:
-        return Run(_said(said, units(size)) * speed)
+        return Run(said.at(units(size)) * speed)
     least = _least_units(envelope)
     if units(size) == least and not _ranges(envelope):
         return Run(None)
     assumed = Runtime(seconds=float(envelope.walltime_s.min), units=least, serial=ASSUMED_SERIAL)
-    return Run(_said(assumed, units(size)) * speed, assumed=True)
+    return Run(assumed.at(units(size)) * speed, assumed=True)
 
 
 def _ranges(envelope: Envelope) -> bool:
@@ -43,24 +42,3 @@ def _ranges(envelope: Envelope) -> bool:
 def _least_units(envelope: Envelope) -> int:
     per_node = envelope.gpus.min if envelope.gpus.max else envelope.cpus.min
     return max(1, envelope.nodes.min * per_node)
-
-
-def _said(said: Runtime, count: int) -> float:
-    if said.curve:
-        return _interpolated(said.curve, count)
-    if said.serial is None or said.units is None:
-        return said.seconds
-    serial = said.serial
-    return said.seconds * (serial + (1.0 - serial) / count) / (serial + (1.0 - serial) / said.units)
-
-
-def _interpolated(curve: tuple[tuple[int, float], ...], count: int) -> float:
-    """Between measured sizes; outside of them the nearest one, as nobody has measured more."""
-    sizes = [each for each, _ in curve]
-    at = bisect_left(sizes, count)
-    if at == 0:
-        return curve[0][1]
-    if at == len(curve):
-        return curve[-1][1]
-    (low, slow), (high, fast) = curve[at - 1], curve[at]
-    return slow + (fast - slow) * (count - low) / (high - low)

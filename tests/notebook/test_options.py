@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jupyter_diamond.errors import InvalidRequest
-from jupyter_diamond.model.envelope import Envelope, Span
+from jupyter_diamond.model.envelope import Envelope, Runtime, Span
 from jupyter_diamond.notebook.options import parse_submit
 
 
@@ -29,6 +29,32 @@ def test_what_the_nodes_must_be_is_a_part_of_the_envelope():
     assert (said.gpu_model, said.gpu_memory_bytes, said.arch) == ("a100|h100", 40 << 30, "x86_64")
 
 
+def test_a_place_and_a_purpose_may_be_told():
+    said = parse_submit(
+        "fit --gpus 1-4 --time 4h --runtime 2h@1 --serial 0.05 --sites delta, anvil --fabric ib --container apptainer "
+        "--preemptible --max-charge 20 --soft gpu-memory,sites --gpu-memory 40G --objective random --seed 7"
+    ).envelope
+    assert said.runtime == Runtime(seconds=7200, units=1, serial=0.05)
+    assert (said.sites, said.fabric, said.container, said.preemptible) == (("delta", "anvil"), "ib", "apptainer", True)
+    assert (said.objective, said.seed, said.max_charge, said.soft) == ("random", 7, 20.0, ("gpu_memory", "sites"))
+
+
+@pytest.mark.parametrize(
+    "kind", ["a100", "A100", "nvidia_a100_80gb_pcie", "rtx", "V100", "MI250X", "1g.10gb", "a100_1g.5gb", "gh200"]
+)
+def test_kinds_that_are_documented_are_known(kind):
+    def never():
+        raise AssertionError("the sites are not asked")
+
+    assert parse_submit(f"fit --gpus 1 --gpu-model {kind}", never).envelope.gpu_model == kind
+
+
+def test_a_kind_that_only_a_site_has_is_known_too():
+    assert parse_submit("fit --gpus 1 --gpu-model t4", lambda: ["Tesla-T4"]).envelope.gpu_model == "t4"
+    with pytest.raises(InvalidRequest, match=r"no GPU 'teslat5' is known, .*; did you mean tesla-t4"):
+        parse_submit("fit --gpus 1 --gpu-model teslat5", lambda: ["Tesla-T4"])
+
+
 def test_a_bare_name_asks_for_one_cpu_and_half_an_hour():
     said = parse_submit("fit")
     assert said.envelope == Envelope()
@@ -49,10 +75,26 @@ def test_lists_may_be_written_in_any_natural_way(line):
         ("fit --gpu-model a100", "^--gpu-model needs a GPU: write --gpus 1"),
         ("fit --gpus 1 --gpu-memory 40", "unit: 40G"),
         ("fit --gpus 1 --gpu-model '|'", "'|' names no kind of GPU; write --gpu-model 'a100|h100'"),
+        ("fit --gpus 1 --gpu-model a101", "no GPU 'a101' is known, and none of your sites has one; did you mean a100?"),
+        ("fit --gpus 1 --gpu-model 'a100|hopper'", "no GPU 'hopper' is known"),
+        (
+            "fit --gpus 1 --gpu-model a100 --gpu-memory 141G",
+            (
+                "--gpu-model a100 and --gpu-memory 141G contradict each other: the largest such GPU has 80G; "
+                "write --gpu-model 'h200', or ask for at most --gpu-memory 80G."
+            ),
+        ),
+        (
+            "fit --gpus 2 --gpu-model a40 --gpu-memory 300G",
+            "--gpu-model a40 and --gpu-memory 300G contradict each other: the largest such GPU has 48G; ask for at most",
+        ),
+        ("fit --runtime", "--runtime needs a value, e.g. --runtime 2h, --runtime 2h@1 or --runtime 1:4h,4:80m"),
+        ("fit --runtime 2h", "--runtime 2h and the time limit of 30m .* contradict each other"),
+        ("fit --constraint gpu", "has no option --constraint; write --gpu-model, --fabric or --arch"),
         ("fit --arch sparc", "--arch cannot be 'sparc'; choose one of x86_64, aarch64"),
         ("fit --cpu 4", "has no option --cpu; did you mean --cpus?"),
         ("fit --mem 4G", "has no option --mem; did you mean --memory?"),
-        ("fit --frobnicate", "has no option --frobnicate; it takes --account"),
+        ("fit --xyzzyx", "has no option --xyzzyx; it takes --account"),
         ("fit -n 4", "has no option -n"),
         ("fit --cpus", "--cpus needs a value, e.g. --cpus 4"),
         ("fit --cpus -1", "--cpus: '-1' is not a count"),
