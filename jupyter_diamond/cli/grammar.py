@@ -15,8 +15,8 @@ _STATUSES = f"""\
 Exit status: {DONE} done; {FAILED} not done, or a check failed, or nothing is idle; {USAGE} the line is wrong;
 {NO_SERVER} no Jupyter server with Diamond was found; {NOT_FOUND} no such task or site.
 
-All verbs ask your running Jupyter server; doctor, init-sites, auth, login and logout work without one, too, and
-endpoint-setup asks none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and
+All verbs ask your running Jupyter server; doctor, init-sites, auth, login and logout work without one, too;
+endpoint-setup and import ask none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and
 DIAMOND_SERVER_TOKEN name another one.
 """
 
@@ -103,6 +103,13 @@ VERBS: tuple[Verb, ...] = (
         (
             _arg("task", metavar="T", nargs="?", help="a task's name or id; all when left out"),
             _arg("--limit", type=int, default=50, metavar="N", help="the newest N (50)"),
+        ),
+    ),
+    Verb(
+        "import", "An #SBATCH script as a cell: what is kept, mapped, approximated, dropped or unsupported, and why.",
+        (
+            _arg("file", metavar="FILE", help="the script: job.sh"),
+            _arg("--site", metavar="SITE", help="the site that it was written for: its partition is kept"),
         ),
     ),
     Verb("env", "Facts of a site's login node: host, work folder, Python, modules, containers, accounts.", (_SITE,)),

@@ -10,7 +10,7 @@ from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, Serve
 from jupyter_diamond.model.views import ErrorView
 from jupyter_diamond.notebook.client import DiamondClient
 
-from . import acts, logins, looks, setup
+from . import acts, importing, logins, looks, setup
 from .endpoint_setup import endpoint_setup
 from .grammar import DONE, FAILED, NO_SERVER, NOT_FOUND, USAGE, parser
 from .output import as_json, complain
@@ -19,7 +19,7 @@ from .servers import choose, running
 Act = Callable[[DiamondClient, Namespace], int]
 WITHOUT_SERVER: dict[str, Callable[[Namespace], int]] = {
     "doctor": setup.doctor, "init-sites": setup.init_sites, "auth": logins.auth, "login": logins.login,
-    "logout": logins.logout, "endpoint-setup": endpoint_setup,
+    "logout": logins.logout, "endpoint-setup": endpoint_setup, "import": importing.import_job,
 }  # fmt: skip
 WITH_SERVER: dict[str, Act] = {
     "status": looks.status, "endpoints": looks.endpoints, "resources": looks.resources, "idle": looks.idle,

@@ -18,9 +18,10 @@ from . import api
 from .client import DiamondClient
 from .completion import register
 from .handle import Text
+from .importing import imported_text, read_job
 from .login_text import LoginLink, left_text, login_text
 from .needs import envelope_of, gpus_of
-from .options import OptionParser, asks_for_help, idle_parser, positive, split, submit_parser
+from .options import OptionParser, asks_for_help, idle_parser, import_parser, positive, split, submit_parser
 from .prompt import ask_code
 from .session import Session, start
 from .tables import captured_table, events_table, idle_table, idle_text
@@ -31,6 +32,7 @@ HELP = """Your clusters as one pool.
 %diamond history SITE     what was free there and who waited, over time (--hours N)
 %diamond wall             the whole pool, live: every site, every partition, what a job could get now
 %diamond idle             where a job could start now (--gpus 2 --gpu-memory 40G --cpus 8 --memory 32G --nodes 1)
+%diamond import job.sh    an #SBATCH script as a cell, every option accounted for (--site SITE keeps its partition)
 %diamond tasks            your tasks, newest first (--active, --limit N)
 %diamond task T           one task, by name or id, as a live card
 %diamond logs T           the job's log (--tail N lines, --follow until it ends)
@@ -68,6 +70,7 @@ def parsers() -> dict[str, OptionParser]:
         "wall": _parser("wall", "The whole pool, live: what is free, what waits, how old each number is."),
         "history": _parser("history", "What was free at a site and who waited there, over time; a DataFrame."),
         "idle": idle_parser(),
+        "import": import_parser(),
         "tasks": _parser("tasks", "Your tasks, newest first."),
         "task": _parser("task", "One task as a live card.", task=True),
         "logs": _parser("logs", "The job's log.", task=True),
@@ -106,6 +109,7 @@ class DiamondMagics(Magics):
             "wall": lambda said: self._session.wall.show(),  # noqa: ARG005 - it takes no options
             "history": lambda said: api.history(said.SITE, hours=said.hours),
             "idle": self._idle,
+            "import": self._import,
             "tasks": lambda said: api.tasks(active=True if said.active else None, limit=said.limit),
             "task": lambda said: api.task(said.T),
             "logs": lambda said: api.task(said.T).logs(follow=said.follow, tail=said.tail),
@@ -179,6 +183,13 @@ class DiamondMagics(Magics):
     def _logout(self, _said: Any) -> Any:
         before = self._session.client.login()
         return Text(left_text(before, self._session.client.logout()))
+
+    def _import(self, said: Any) -> Text:
+        """The cell is put below this one, to be read before it is run."""
+        found = read_job(said.FILE, said.site)
+        assert self.shell is not None, "a magic has its shell"
+        self.shell.set_next_input(found.cell)
+        return Text(imported_text(found, said.FILE))
 
     def _said(self, act: Callable[[], Any]) -> Any:
         """A refusal is one sentence, without a traceback of ours; the user's own error keeps its own."""

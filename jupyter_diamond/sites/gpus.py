@@ -48,21 +48,20 @@ def check_gpus(envelope: Envelope, live: Callable[[], Iterable[str]] = tuple) ->
     if envelope.gpu_model is None:
         return
     wanted = [each.strip() for each in envelope.gpu_model.split("|")]
-    strange = [each for each in wanted if not _is_known(each, kinds())]
+    strange = [each for each in wanted if not is_known(each)]
     if strange:
         here = tuple(live())
-        lost = next((each for each in strange if not _is_known(each, here)), None)
+        lost = next((each for each in strange if not is_known(each, here)), None)
         if lost is not None:
             raise InvalidRequest(_unknown(lost, here))
     _check_memory(envelope, wanted)
 
 
-def _is_known(wanted: str, known: Iterable[str]) -> bool:
+def is_known(wanted: str, known: Iterable[str] | None = None) -> bool:
     """It names one of them, more or less exactly (``rtx``, ``nvidia a100 80gb``), or a slice by its profile."""
     words = gpu_words(wanted)
-    return slice_bytes(wanted) is not None or any(
-        words <= gpu_words(each) or gpu_words(each) <= words for each in known
-    )
+    names = (gpu_words(each) for each in (kinds() if known is None else known))
+    return slice_bytes(wanted) is not None or any(words and (words <= name or name <= words) for name in names)
 
 
 def _unknown(wanted: str, here: tuple[str, ...]) -> str:
