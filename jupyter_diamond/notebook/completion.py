@@ -10,10 +10,15 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, context_
 
 from jupyter_diamond.cell.kernel_names import KERNELS_OWN
 from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.parsing.envelopes import OBJECTIVES, SOFTENABLE
 
+from .needs import ARCHITECTURES
 from .options import submit_parser
 from .session import Session
 
+_CHOICES = {
+    "--lang": ("python", "bash"), "--arch": ARCHITECTURES, "--objective": OBJECTIVES, "--soft": SOFTENABLE,
+}  # fmt: skip
 FRESH_S = 3.0
 """Names are asked for at most this often: completion runs at every key in some front ends."""
 MATCHER = "jupyter_diamond"
@@ -39,12 +44,14 @@ class Completer:
             return self._of_cell(words)
         return None
 
-    def _of_line(self, words: list[str]) -> list[str]:
+    def _of_line(self, words: list[str]) -> list[str] | None:
         from .magics import parsers
 
         grammar = parsers()
         if len(words) == 2:
             return list(grammar)
+        if words[1] == "import" and len(words) == 3 and not words[-1].startswith("-"):
+            return None  # IPython completes files
         parser = grammar.get(words[1])
         if parser is None or parser.takes_value(words[-2]):
             return []
@@ -56,8 +63,10 @@ class Completer:
         before, word = words[-2], words[-1]
         if before == "--site":
             return self._places(word)
-        if before == "--lang":
-            return ["python", "bash"]
+        if before in _CHOICES:
+            return list(_CHOICES[before])
+        if before == "--sites":
+            return [place for place in self._places("") if ":" not in place]
         if before in ("--in", "--out"):
             names = self._session.namespace.names
             return sorted(name for name in names if not name.startswith("_") and name not in KERNELS_OWN)

@@ -66,10 +66,16 @@ def is_known(wanted: str, known: Iterable[str] | None = None) -> bool:
 
 def _unknown(wanted: str, here: tuple[str, ...]) -> str:
     names = list(dict.fromkeys([*kinds(), *(each.casefold() for each in here)]))
-    plain = {re.sub(r"[^a-z0-9]", "", name): name for name in reversed(names)}
-    close = difflib.get_close_matches(re.sub(r"[^a-z0-9]", "", wanted.casefold()), plain, n=1, cutoff=0.5)
-    hint = f"did you mean {plain[close[0]]}?" if close else f"known are {', '.join(names)}."
+    likeness, nearest = max(((_likeness(wanted, name), name) for name in names), key=lambda each: each[0])
+    hint = f"did you mean {nearest}?" if likeness[0] >= 0.5 else f"known are {', '.join(names)}."
     return f"--gpu-model: no GPU {wanted!r} is known, and none of your sites has one; {hint}"
+
+
+def _likeness(one: str, other: str) -> tuple[float, float]:
+    """How alike two names are, by their letters and digits; then by where each has a digit: a101 is no a10g."""
+    plain = [re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (one, other)]
+    masks = [re.sub(r"[0-9]", "0", re.sub(r"[a-z]", "a", name)) for name in plain]
+    return difflib.SequenceMatcher(None, *plain).ratio(), difflib.SequenceMatcher(None, *masks).ratio()
 
 
 def _check_memory(envelope: Envelope, wanted: list[str]) -> None:

@@ -99,3 +99,12 @@ def test_each_machine_of_the_catalogue_loads_when_uncommented(name, tmp_path):
     (tmp_path / "sites.yaml").write_text("sites:\n" + "\n".join(lines) + "\n")
     (site,) = load_catalogue(tmp_path / "sites.yaml", this_machine=None)
     assert (site.name, site.transport, site.machine, site.account) == (name, "ssh", name, "TODO")
+
+
+def test_a_batch_script_is_read_without_a_server(alone, tmp_path):
+    (tmp_path / "job.sh").write_text("#!/bin/bash\n#SBATCH -c 2 --array=1-3\nhostname\n")
+    said = alone.json("import", str(tmp_path / "job.sh"))
+    assert said["cell"] == "%%diamond_submit job --lang bash --cpus 2\nhostname\n"
+    assert [each["fate"] for each in said["options"]] == ["kept", "unsupported"]
+    assert "jupyter diamond idle --cpus 2" in alone("import", str(tmp_path / "job.sh")).out
+    assert alone("import", str(tmp_path / "gone.sh")).status == 4

@@ -20,6 +20,7 @@ class Ran:
 
     status: str
     messages: list[dict[str, Any]] = field(default_factory=list)
+    payload: list[dict[str, Any]] = field(default_factory=list)
 
     def text(self, name: str) -> str:
         return "".join(
@@ -86,7 +87,7 @@ class LiveKernel:
                 while reply["parent_header"].get("msg_id") != message_id:
                     reply = self.client.get_shell_msg(timeout=10)
                 mine = [m for m in self.seen if m["parent_header"].get("msg_id") == message_id]
-                return Ran(reply["content"]["status"], mine)
+                return Ran(reply["content"]["status"], mine, reply["content"].get("payload", []))
         raise AssertionError("the cell did not end in time")
 
     def ok(self, code: str, deadline_s: float = 30.0) -> Ran:

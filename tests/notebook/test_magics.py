@@ -303,3 +303,25 @@ def test_a_saved_notebook_holds_no_widget_once_the_task_has_ended(rest, tmp_path
     assert "✓ succeeded" in outputs[0].data["text/plain"]
     assert outputs[1].data["text/plain"] == "hello"
     assert notebook.cells[3].outputs[0].data["text/plain"] == "4"
+
+
+def test_a_batch_script_becomes_the_next_cell(kernel, rest, tmp_path):
+    script = tmp_path / "job.sh"
+    script.write_text("#!/bin/bash\n#SBATCH -c 2 --gres=gpu:a100:1 -p gpu --array=1-3\nhostname\n")
+    ran = kernel.ok(f"%diamond import {script} --site delta")
+    assert "--array=1-3" in ran.result
+    assert "unsupported" in ran.result
+    (put,) = [each for each in ran.payload if each["source"] == "set_next_input"]
+    assert put["text"] == (
+        "%%diamond_submit job --lang bash --cpus 2 --gpus 1 --gpu-model a100 --site delta:gpu\nhostname\n"
+    )
+    assert rest.pool.requests == {}, "nothing is sent"
+    gone = kernel.run("%diamond import gone.sh")
+    assert "UsageError: There is no file gone.sh" in gone.everything
+
+
+def test_a_kind_of_gpu_that_nobody_has_is_answered_with_the_nearest(kernel, rest):
+    ran = kernel.run("%%diamond_submit fit --gpus 1 --gpu-model a101\n1")
+    assert "no GPU 'a101' is known, and none of your sites has one; did you mean a100?" in ran.everything
+    assert rest.pool.requests == {}
+    assert kernel.complete("%%diamond_submit fit --objective low") == ["lowest_cost"]

@@ -51,7 +51,7 @@ def test_kinds_that_are_documented_are_known(kind):
 
 def test_a_kind_that_only_a_site_has_is_known_too():
     assert parse_submit("fit --gpus 1 --gpu-model t4", lambda: ["Tesla-T4"]).envelope.gpu_model == "t4"
-    with pytest.raises(InvalidRequest, match=r"no GPU 'teslat5' is known, .*; did you mean tesla-t4"):
+    with pytest.raises(InvalidRequest, match=r"no GPU 'teslat5' is known, .*; did you mean tesla-t4\?$"):
         parse_submit("fit --gpus 1 --gpu-model teslat5", lambda: ["Tesla-T4"])
 
 
@@ -75,7 +75,12 @@ def test_lists_may_be_written_in_any_natural_way(line):
         ("fit --gpu-model a100", "^--gpu-model needs a GPU: write --gpus 1"),
         ("fit --gpus 1 --gpu-memory 40", "unit: 40G"),
         ("fit --gpus 1 --gpu-model '|'", "'|' names no kind of GPU; write --gpu-model 'a100|h100'"),
-        ("fit --gpus 1 --gpu-model a101", "no GPU 'a101' is known, and none of your sites has one; did you mean a100?"),
+        (
+            "fit --gpus 1 --gpu-model a101",
+            "no GPU 'a101' is known, and none of your sites has one; did you mean a100\\?$",
+        ),
+        ("fit --gpus 1 --gpu-model H1000", r"no GPU 'H1000' is known, .*; did you mean h100\?$"),
+        ("fit --gpus 1 --gpu-model 'rtx 4080'", r"no GPU 'rtx 4080' is known, .*; did you mean rtx 4090\?$"),
         ("fit --gpus 1 --gpu-model 'a100|hopper'", "no GPU 'hopper' is known"),
         (
             "fit --gpus 1 --gpu-model a100 --gpu-memory 141G",
