@@ -75,7 +75,9 @@ def _likeness(one: str, other: str) -> tuple[float, float]:
     """How alike two names are, by their letters and digits; then by where each has a digit: a101 is no a10g."""
     plain = [re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (one, other)]
     masks = [re.sub(r"[0-9]", "0", re.sub(r"[a-z]", "a", name)) for name in plain]
-    return difflib.SequenceMatcher(None, *plain).ratio(), difflib.SequenceMatcher(None, *masks).ratio()
+    names = difflib.SequenceMatcher(None, plain[0], plain[1])
+    digits = difflib.SequenceMatcher(None, masks[0], masks[1])
+    return names.ratio(), digits.ratio()
 
 
 def _check_memory(envelope: Envelope, wanted: list[str]) -> None:
