@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from lab_browser import ARGS, CHROMIUM, Lab, renew, settle, show_sidebar, start_lab, stop_lab
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from sources import copy_of_sources, module
+
+expect.set_options(timeout=15_000)  # a busy machine draws late
 
 
 @pytest.fixture

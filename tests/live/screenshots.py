@@ -9,11 +9,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, expect
 
+from jupyter_diamond.model.snapshot import NodeShape, Record, SiteReading, Snapshot
 from tests.live.browser import SECONDS, SERVER_ARGUMENTS, LabPage, chromium, write_notebook
+from tests.live.globus import StandIn
 from tests.live.jupyter import JupyterServer
 from tests.live.slurm import Testbed, TestbedError
 from tests.live.slurm.testbed import sweep
@@ -84,6 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with clusters(base) as testbed, chromium("--hide-scrollbars") as browser:
             picture_jobs(folder, base / "jobs", browser, testbed)
+            picture_sites(folder, base / "sites", browser)
             picture_missing_half(folder, base / "bare", browser)
     finally:
         shutil.rmtree(base, ignore_errors=True)
@@ -220,6 +224,71 @@ def picture_page(album: Album) -> None:
     gone = lab.outputs(3).locator(".jp-diamond-keptcard:visible")
     gone.scroll_into_view_if_needed()
     album.take("card-kernel-gone", gone)
+
+
+def picture_sites(folder: Path, base: Path, browser: Browser) -> None:
+    """Sites in every health: one that answers, one that fails, one that waits for a login, one that is simulated."""
+    with StandIn() as services:
+        endpoint = services.compute.add_endpoint("vista")
+        write_catalogue(base, endpoint.id)
+        with JupyterServer(
+            base, sites=base / "sites.yaml", env=services.environment, arguments=SERVER_ARGUMENTS
+        ) as server:
+            write_notebook(server.notebooks / "pool.ipynb", LOAD, WALL)
+            lab = LabPage(browser, server, height=1000)
+            try:
+                picture_gate(Album(folder, lab), services)
+            finally:
+                lab.close()
+
+
+def write_catalogue(base: Path, endpoint: str) -> None:
+    """A site that no host answers for, one behind Globus Compute, a recorded one; this machine is there by itself."""
+    read = datetime.now(timezone.utc)
+    shape = NodeShape(cpus=64, gpus=4, gpu_model="a100", gpu_memory_bytes=40 << 30, nodes=8)
+    gpu = Record(
+        site="rehearsal", partition="gpuA100x4", default=True, state="up", read_at=read, shapes=(shape,), cpus_total=512, cpus_free=190,
+        gpus_total=32, gpus_free=6, pending=14, running=21, mine_pending=1, mine_running=1, walltime_cap_s=172_800,
+    )  # fmt: skip
+    recorded = SiteReading(
+        site="rehearsal", transport="local", scheduler="slurm", health="online", read_at=read, records=(gpu,)
+    )
+    base.mkdir(parents=True, exist_ok=True)
+    snapshot = Snapshot(id=1, taken_at=read, sites=(recorded,))
+    (base / "recording.json").write_text(snapshot.model_dump_json(), encoding="utf-8")
+    entries = (
+        f"{{name: vista, transport: globus-compute, scheduler: slurm, endpoint: {endpoint}}}",
+        "{name: anvil, transport: ssh, scheduler: slurm, host: login.anvil.invalid}",
+        f"{{name: rehearsal, scheduler: simulated, env: {{DIAMOND_SIMULATED: {base / 'recording.json'}}}}}",
+    )
+    lines = "".join(f"  - {entry}\n" for entry in entries)
+    (base / "sites.yaml").write_text(f"sites:\n{lines}", encoding="utf-8")
+
+
+def picture_gate(album: Album, services: StandIn) -> None:
+    """The sidebar before, during and after the login; the wall beside it."""
+    lab = album.lab
+    lab.open("pool.ipynb")
+    lab.run(0)
+    lab.run(1)
+    sidebar = lab.show_sidebar()
+    gate = lab.page.get_by_role("region", name="Log in to Globus")
+    gate.wait_for(timeout=60 * SECONDS)
+    expect(lab.site("vista")).to_have_attribute("data-health", "needs_login", timeout=60 * SECONDS)
+    expect(lab.site("anvil").locator(".jp-diamond-problem")).to_contain_text("Since", timeout=60 * SECONDS)
+    expect(lab.site("rehearsal")).to_contain_text("gpuA100x4")
+    left = lab.page.locator("#jp-left-stack")
+    album.take("sidebar-sites", left, margin=0)
+    album.take("wall-sites", lab.outputs(1))
+    with lab.page.expect_popup() as opened:
+        gate.locator('[data-action="login"]').click()
+    opened.value.close()
+    expect(gate.get_by_label("Code")).to_be_visible()
+    album.take("sidebar-code", left, margin=0)
+    gate.get_by_label("Code").fill(services.auth.approve(gate.get_by_role("link").get_attribute("href") or "").code)
+    lab.page.keyboard.press("Enter")
+    expect(sidebar.locator(".jp-diamond-identity")).to_contain_text("Log out", timeout=30 * SECONDS)
+    album.take("sidebar-logged-in", left, margin=0)
 
 
 def picture_missing_half(folder: Path, base: Path, browser: Browser) -> None:
