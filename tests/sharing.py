@@ -16,7 +16,9 @@ from xdist.scheduler import LoadScopeScheduling
 # the test. Groups begin in this order, so the longest stands first. Every process that asks for the fixture `testbed`
 # has clusters of its own, so several groups may use them at the same time.
 GROUPS = (
-    ("globus agent", "globus_agent"),
+    ("endpoint set-up", "globus users"),
+    ("agents", "testbed globus"),
+    ("agents", "one_agent"),
     ("slurm", "testbed engine"),
     ("slurm in the lab", "testbed browser"),
     ("slurm by hand", "testbed"),
