@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -17,12 +17,13 @@ from jupyter_diamond.engine.breaker import Breaker
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.pace import rest
-from jupyter_diamond.engine.reading import read
+from jupyter_diamond.engine.reading import Heard, read
 from jupyter_diamond.engine.trials import Trials
 from jupyter_diamond.errors import DiamondError, GlobusProblem, StoreError, TransportError
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.policy import Drift
+from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.settings import DiamondEngine
 from jupyter_diamond.transport.base import Completed
@@ -50,13 +51,22 @@ class _Site:
 class Collector:
     """Probes sites and holds the newest reading of each. With ``writes`` it keeps their past and tells of changes."""
 
-    def __init__(self, links: SiteLinks, ledger: Ledger, settings: DiamondEngine, log: logging.Logger) -> None:
+    def __init__(
+        self,
+        links: SiteLinks,
+        ledger: Ledger,
+        settings: DiamondEngine,
+        log: logging.Logger,
+        *,
+        learn: Callable[[str, SiteQueue | None], Awaitable[None]] | None = None,
+    ) -> None:
+        """``learn`` is given every answer's queue, None where an answer tells of none."""
         self._ledger, self._settings, self._log = ledger, settings, log
         self._sites = {
             name: _Site(link, Breaker(max(settings.probe_tick_s, link.poll_floor_s)), _unread(link))
             for name, link in links.items()
         }
-        self._links = links
+        self._links, self._learn = links, learn
         self._trials = Trials(ledger, log, timeout_s=settings.command_timeout_s)
         self._owned: set[asyncio.Task[Any]] = set()
         self._trying: set[str] = set()
@@ -130,9 +140,9 @@ class Collector:
     async def _probe(self, site: _Site) -> None:
         tried_at = datetime.now(timezone.utc)
         site.breaker.begun()
-        drifts: tuple[Drift, ...] = ()
+        heard: Heard | None = None
         try:
-            reading, drifts = await self._read(site, await self._ask(site), tried_at)
+            heard = await self._read(site, await self._ask(site), tried_at)
         except DiamondError as problem:
             reading = self._failed(site, problem, tried_at)
         except Exception as problem:  # noqa: BLE001 - a defect of ours must neither end this nor look like fresh numbers
@@ -142,13 +152,16 @@ class Collector:
         else:
             site.breaker.succeeded(site.begun, time.monotonic())
             seconds = round(time.monotonic() - site.begun, 3)
-            reading = reading.model_copy(update={"probe_s": seconds})
+            reading = heard.reading.model_copy(update={"probe_s": seconds})
         finally:
             site.answered = True
             site.wake.set()
         try:
             await self._keep(site, reading)
-            await self._tell(drifts)
+            if heard is not None:
+                await self._tell(heard.drifts)
+                if self._learn is not None:
+                    await self._learn(reading.site, heard.queue)
         except StoreError as problem:  # the numbers are shown, if not kept
             self._log.warning("%s", problem.message)
 
@@ -165,7 +178,7 @@ class Collector:
         answer: Completed = asking.result()
         return answer
 
-    async def _read(self, site: _Site, done: Completed, sent: datetime) -> tuple[SiteReading, tuple[Drift, ...]]:
+    async def _read(self, site: _Site, done: Completed, sent: datetime) -> Heard:
         reading_it = partial(read, site.link, done, site.reading.limits, sent=sent, heard=datetime.now(timezone.utc))
         if len(done.stdout) < _LARGE_BYTES:
             return reading_it()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.model.limits import SiteLimits
 from jupyter_diamond.model.policy import Drift
+from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.placement import words
 from jupyter_diamond.placement.caps import with_caps
@@ -19,10 +21,16 @@ from jupyter_diamond.transport.base import Completed
 SKEW_S = 30.0
 
 
-def read(
-    link: SiteLink, done: Completed, limits: SiteLimits | None, *, sent: datetime, heard: datetime
-) -> tuple[SiteReading, tuple[Drift, ...]]:
-    """An answer as a reading, and where site and profile disagree. Takes a while for a large site.
+class Heard(NamedTuple):
+    """What one answer gave. ``queue`` None: it tells of no jobs to forecast from."""
+
+    reading: SiteReading
+    drifts: tuple[Drift, ...] = ()
+    queue: SiteQueue | None = None
+
+
+def read(link: SiteLink, done: Completed, limits: SiteLimits | None, *, sent: datetime, heard: datetime) -> Heard:
+    """An answer as a reading, where site and profile disagree, and the queue. Takes a while for a large site.
 
     ``limits`` are those of before, for an answer that was not asked for them. Raises SchedulerError.
     """
@@ -42,7 +50,8 @@ def read(
         "health": "online" if reading.health == "unknown" else reading.health,
         "limits": limits if reading.limits is None else reading.limits,
     }  # fmt: skip
-    return with_caps(reading.model_copy(update=changes), link.site.account), drifts
+    queue = link.scheduler.parse_jobs(link.name, done, read_at=heard)
+    return Heard(with_caps(reading.model_copy(update=changes), link.site.account), drifts, queue)
 
 
 def clock_note(reading: SiteReading, *, sent: datetime, heard: datetime) -> tuple[str, ...]:

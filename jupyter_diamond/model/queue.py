@@ -60,7 +60,7 @@ class SiteQueue:
     """One site's queue at one instant.
 
     ``pending`` is in the order in which the scheduler will serve it, ``running`` in no order. ``hides_others``: users
-    see their own jobs alone, so nothing can be replayed. ``cut``: there were more waiting jobs than were read; the
+    see their own jobs alone, so nothing can be replayed. ``cut``: there were more jobs than were read; the
     first ones are here. ``own_priority`` is what a new job of this user would have now; None: it goes to the end.
     """
 

@@ -17,25 +17,39 @@ from .slurm_probe import Node
 from .slurm_sections import FIELD
 
 QUEUE_FIELDS = (
-    "JobID:20", "UserName:32", "Partition:60", "State:16", "NumNodes:10", "NumCPUs:12", "MinMemory:16", "TimeLimit:20",
-    "SubmitTime:22", "StartTime:22", "PriorityLong:16", "tres-alloc:100", "tres-per-node:40", "tres-per-job:40",
+    "JobID:20", "UserID:12", "Partition:200", "State:16", "NumNodes:10", "NumCPUs:12", "MinMemory:16", "TimeLimit:20",
+    "SubmitTime:22", "StartTime:22", "PriorityLong:16", "tres-alloc:300", "tres-per-node:40", "tres-per-job:40",
     "Reason:30", "NodeList:400",
 )  # fmt: skip
 """What the probe asks of every job, as ``squeue -O`` takes it: columns of fixed width, which the site's awk parts."""
 MOST_ROWS = 6000
 """More waiting jobs than this are counted, not listed: those of highest priority are here."""
+MOST_RUNNING = 20_000
+"""As many of them at once are some megabytes; with more, the queue is as good as not seen."""
 
 _STARTABLE = frozenset({"", "None", "Priority", "Resources", "Nodes_required_for_job_are_DOWN", "ReqNodeNotAvail"})
 """Reasons of waiting jobs that go away as nodes become free; with any other one a job stands aside."""
 _BUSY = frozenset({"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED"})
+_SKEW_S = 30.0
+"""Clocks that differ by less are as good as ours: an answer takes its time."""
 _ENTER = 300.0
 """The priority of a job submitted this short a time ago is what a new one would have."""
 
 
 def site_queue(
-    site: str, rows: Iterable[str], nodes: Sequence[Node], *, me: str, read_at: datetime, hides_others: bool
+    site: str,
+    rows: Iterable[str],
+    nodes: Sequence[Node],
+    *,
+    me: str,
+    read_at: datetime,
+    hides_others: bool,
+    behind_s: float = 0.0,
 ) -> SiteQueue:
-    """The queue of one site, waiting jobs by falling priority."""
+    """The queue of one site, waiting jobs by falling priority.
+
+    ``me`` is the user's number there. ``behind_s``: the site's clock is so far behind ours, by which all times are.
+    """
     pending: list[QueuedJob] = []
     running: list[QueuedJob] = []
     for row in rows:
@@ -44,11 +58,15 @@ def site_queue(
         except (ParseError, ValueError):
             continue
         if found is not None:
+            if abs(behind_s) > _SKEW_S:
+                found = found._replace(
+                    submitted_at=_moved(found.submitted_at, behind_s), started_at=_moved(found.started_at, behind_s)
+                )
             (running if found.running else pending).append(found)
     pending.sort(key=lambda each: (-(each.priority or 0.0), each.submitted_at or 0.0, len(each.id), each.id))
     return SiteQueue(
         site=site, read_at=read_at.timestamp(), nodes=tuple(map(_node, (n for n in nodes if _usable(n)))),
-        pending=tuple(pending), running=tuple(running), hides_others=hides_others, cut=len(pending) >= MOST_ROWS,
+        pending=tuple(pending), running=tuple(running), hides_others=hides_others, cut=len(pending) >= MOST_ROWS or len(running) >= MOST_RUNNING,
         own_priority=_own_priority(pending, read_at.timestamp()),
     )  # fmt: skip
 
@@ -90,6 +108,10 @@ def _memory(field: Sequence[str], nodes: int, cpus: int) -> int | None:
         return each * -(-cpus // nodes) if isinstance(each, int) and each else None
     amount = memory.parse_slurm(text.removesuffix("n"))
     return amount if isinstance(amount, int) and amount else None
+
+
+def _moved(moment: float | None, seconds: float) -> float | None:
+    return None if moment is None else moment + seconds
 
 
 def _epoch(text: str) -> float | None:

@@ -10,9 +10,10 @@ from typing import NamedTuple, TypeVar
 from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.limits import OwnUse, SiteLimits
+from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import SiteReading
 
-from . import slurm_limits, slurm_records
+from . import slurm_limits, slurm_queue, slurm_records
 from . import slurm_probe as probe
 from .slurm_reservations import Reservation, free_for, held, reservation
 from .slurm_sections import FIELD, Section, failed
@@ -66,8 +67,26 @@ def reading(site: str, sections: Sequence[Section], *, read_at: datetime) -> Sit
     )  # fmt: skip
 
 
+def queue(site: str, sections: Sequence[Section], *, read_at: datetime) -> SiteQueue | None:
+    """The queue in the same answer; None where it tells of no jobs, or of no nodes that they could have."""
+    by_name = {section.name: section for section in sections}
+    told = [by_name[name] for name in ("config", "nodes", "jobs") if name in by_name and by_name[name].rc == 0]
+    if len(told) < 3:
+        return None
+    settings, nodes, jobs = told
+    usable = slurm_records.without_reserved(
+        _rows(nodes, probe.node, []), held(_reservations(by_name.get("reservations"), [], []))
+    )
+    env = _environment(by_name.get("env"))
+    return slurm_queue.site_queue(
+        site, jobs.lines, usable, me=env.uid, read_at=read_at, hides_others=_hides_others(probe.config(settings.lines)),
+        behind_s=0.0 if env.clock is None else read_at.timestamp() - env.clock,
+    )  # fmt: skip
+
+
 class _Env(NamedTuple):
     user: str | None = None
+    uid: str = ""
     groups: tuple[str, ...] | None = None
     version: str | None = None
     clock: int | None = None
@@ -79,7 +98,7 @@ def _environment(section: Section | None) -> _Env:
         return _Env()
     found = _VERSION.search(parts[3])
     clock = int(parts[4]) if len(parts) > 4 and re.fullmatch(r"[0-9]{1,10}", parts[4]) else None
-    return _Env(parts[0] or None, tuple(parts[2].split()), found.group() if found else None, clock)
+    return _Env(parts[0] or None, parts[1], tuple(parts[2].split()), found.group() if found else None, clock)
 
 
 def _yours(
@@ -132,11 +151,15 @@ def _counted(
         return None
     counted = probe.counts(section.lines)
     unreadable.extend(counted.unreadable)
-    if "jobs" in settings.get("PrivateData", "").casefold().split(","):
+    if _hides_others(settings):
         # other people's jobs are hidden: what is seen is only a part of what is there
         notes.append("This site hides other users' jobs: how many are queued or running is unknown.")
         return counted.model_copy(update={"hides_others": True})
     return counted
+
+
+def _hides_others(settings: dict[str, str]) -> bool:
+    return "jobs" in settings.get("PrivateData", "").casefold().split(",")
 
 
 def _accounting(section: Section | None, settings: dict[str, str], notes: list[str]) -> tuple[bool | None, bool]:

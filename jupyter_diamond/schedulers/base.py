@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.jobs import JobReading, JobRequest, NativeJob
+from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.transport.base import Completed
 
@@ -31,6 +32,9 @@ class Scheduler(Protocol):
 
     def parse_probe(self, site: str, answer: Completed, *, read_at: datetime) -> SiteReading:
         """The probe's answer as values; what it does not say stays None."""
+
+    def parse_jobs(self, site: str, answer: Completed, *, read_at: datetime) -> SiteQueue | None:
+        """The queue in the probe's answer, job by job; None where there is none to forecast from."""
 
     def job_script(self, job: JobRequest) -> str:
         """The batch script: its head claims and writes ``started.json``, its tail writes ``end.json`` if nobody did."""

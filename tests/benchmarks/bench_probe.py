@@ -57,6 +57,22 @@ def node(number: int) -> str:
     )
 
 
+def job(number: int, uid: int, part: str, state: str) -> str:
+    """One line of the ``squeue -O`` that we ask: columns of fixed width."""
+    runs = state == "RUNNING"
+    asked = re.search(r'-O "([^"]+)"', SLURM.probe_script())
+    cells = {
+        "JobID": 100000 + number, "UserID": uid, "Partition": part, "State": state, "NumNodes": 1 + number % 4 // 3,
+        "NumCPUs": 16, "MinMemory": "64000M", "TimeLimit": "1-00:00:00", "SubmitTime": 1796000000 + number,
+        "StartTime": 1796003000 if runs else "N/A", "PriorityLong": 900000 - number,
+        "tres-alloc": "cpu=16,mem=64000M,node=1,billing=16,gres/gpu=1,gres/gpu:a100=1", "tres-per-node": "gres:gpu:a100:1",
+        "tres-per-job": "N/A", "Reason": "None" if runs else "Priority", "NodeList": f"n{number % 3000:05d}" if runs else "",
+        "QOS": "normal", "Account": f"acct-{uid}",
+    }  # fmt: skip
+    widths = (field.split(":") for field in (asked[1] if asked else "").split(","))
+    return "".join(str(cells[name]).ljust(int(width)) for name, width in widths) + "\n"
+
+
 def site(folder: Path, scale: int) -> None:
     """What the commands of a site of that size print, and the commands that print it."""
     nodes, jobs = NODES * scale, JOBS * scale
@@ -65,13 +81,15 @@ def site(folder: Path, scale: int) -> None:
         (number % 300 + 1000, PARTITIONS[number % 5], "RUNNING" if number % 3 else "PENDING") for number in range(jobs)
     ]
     (folder / "counts").write_text("".join(f"{uid}\x1f{part}\x1f{state}\n" for uid, part, state in busy))
+    with (folder / "jobs").open("w") as file:
+        file.writelines(job(number, *each) for number, each in enumerate(busy))
     text = (CAPTURES / "22.05-no-accounting" / "probe.out").read_text()
     rows = re.findall(r"^PartitionName=.*$", text, flags=re.MULTILINE)
     (folder / "part").write_text("\n".join(rows) + "\n")
     (folder / "config").write_text("ClusterName = big\nAccountingStorageType   = (null)\nSLURM_VERSION = 24.11.5\n")
     commands = {
         "scontrol": 'case "$*" in *config*) cat config ;; *partition*) cat part ;; *node*) cat node ;; esac',
-        "squeue": "cat counts", "sinfo": "echo slurm 24.11.5", "sacct": ":",
+        "squeue": "cat jobs", "sinfo": "echo slurm 24.11.5", "sacct": ":",
     }  # fmt: skip
     for name, body in commands.items():
         path = folder / name
@@ -94,12 +112,14 @@ def ours(answer: Completed) -> dict[str, float]:
     profile, table, marks = machines.machine("delta"), gpus.table(), [time.process_time()]
     reading: SiteReading = SLURM.parse_probe("big", answer, read_at=datetime.now(timezone.utc))
     marks.append(time.process_time())
+    SLURM.parse_jobs("big", answer, read_at=datetime.now(timezone.utc))
+    marks.append(time.process_time())
     reading, _ = merge(reading, profile)
     reading = with_caps(with_gpu_memory(reading, table), None)
     marks.append(time.process_time())
     text = reading.model_dump_json()
     marks.append(time.process_time())
-    steps = {name: marks[at + 1] - marks[at] for at, name in enumerate(("parse", "merge", "json"))}
+    steps = {name: marks[at + 1] - marks[at] for at, name in enumerate(("parse", "jobs", "merge", "json"))}
     return {**steps, "all": marks[-1] - marks[0], "json_bytes": len(text)}
 
 
@@ -141,6 +161,7 @@ def main() -> None:
         "raw kB",
         "site s",
         "parse s",
+        "jobs s",
         "merge s",
         "json s",
         "all s",
@@ -165,7 +186,7 @@ def main() -> None:
             first = first or step["all"]
             row = (
                 f"{NODES * scale}", f"{JOBS * scale}", f"{len(answer.stdout) / 1e3:.0f}",
-                f"{sum(map(len, texts)) / 1e3:.0f}", f"{there:.2f}", f"{step['parse']:.3f}", f"{step['merge']:.3f}",
+                f"{sum(map(len, texts)) / 1e3:.0f}", f"{there:.2f}", f"{step['parse']:.3f}", f"{step['jobs']:.3f}", f"{step['merge']:.3f}",
                 f"{step['json']:.3f}", f"{step['all']:.3f}", f"{step['all'] / first:.1f}", f"{memory / 1e6:.1f}",
                 f"{step['json_bytes'] / 1e3:.0f}", f"{naive:.3f}", f"{step['all'] / naive:.1f}",
             )  # fmt: skip

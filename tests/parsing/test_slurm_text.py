@@ -16,6 +16,7 @@ from jupyter_diamond.parsing import (
     slurm_jobs,
     slurm_limits,
     slurm_probe,
+    slurm_queue,
     slurm_reservations,
     slurm_sections,
     slurm_site,
@@ -45,7 +46,9 @@ PARSERS = {
     "caps": lambda text: slurm_limits.tres_caps(text, "you", "QOS x"), "table": lambda text: slurm_limits.table(text.split("\n")),
     "queue": slurm_jobs.queue_row, "accounting": lambda text: slurm_jobs.accounting_rows(text.split("\n")),
     "job": slurm_jobs.shown_job, "time": slurm_jobs.when, "exit": slurm_jobs.exit_status, "job state": states.job_state,
-    "job id": jobids.parse, "job id fields": jobids.parse_fields, "node state": states.node_state, "slice": gpu_names.slice_bytes, "named": gpu_names.named_bytes,
+    "job id": jobids.parse, "job id fields": jobids.parse_fields, "node state": states.node_state,
+    "jobs": lambda text: slurm_queue.site_queue("x", text.split("\n"), (), me="0", read_at=NOW, hides_others=False),
+    "slice": gpu_names.slice_bytes, "named": gpu_names.named_bytes,
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ The commands beside it only show captured text; the script's own shell and awk d
 """
 
 import os
+import re
 import stat
 import subprocess
 from pathlib import Path
@@ -28,9 +29,21 @@ case "$*" in
 esac
 """
 SQUEUE = """#!/bin/sh
-[ -e "$SITE/counts" ] || { echo 'slurm_load_jobs error: Socket timed out on send/recv operation' >&2; exit 1; }
-cat "$SITE/counts"
+[ -e "$SITE/jobs" ] || { echo 'slurm_load_jobs error: Socket timed out on send/recv operation' >&2; exit 1; }
+cat "$SITE/jobs"
 """
+PLAIN = {
+    "JobID": "1", "UserID": "0", "Partition": "shared", "State": "PENDING", "NumNodes": "1", "NumCPUs": "1",
+    "MinMemory": "0", "TimeLimit": "1:00:00", "SubmitTime": "1796000000", "StartTime": "N/A", "PriorityLong": "1",
+    "tres-alloc": "cpu=1,node=1", "tres-per-node": "N/A", "tres-per-job": "N/A", "Reason": "Priority", "NodeList": "",
+    "QOS": "normal", "Account": "acct",
+}  # fmt: skip
+
+
+def job(**cells: str) -> str:
+    """A row as ``squeue -O`` pads it."""
+    widths = dict(field.split(":") for field in re.search(r'-O "([^"]+)"', SLURM.probe_script())[1].split(","))
+    return "".join(({**PLAIN, **cells}[name]).ljust(int(width)) for name, width in widths.items()) + "\n"
 
 
 @pytest.fixture
@@ -108,7 +121,9 @@ def test_jobs_are_counted_once_a_site_and_once_a_partition(probe, tmp_path):
         (site / f"scontrol_{name}.out").write_bytes((CAPTURES / "22.05" / "busy" / f"scontrol_{name}.out").read_bytes())
     me = os.getuid()
     jobs = [(me, "gpu,ai", "PENDING"), (me + 1, "gpu", "PENDING"), (me, "gpu", "RUNNING"), (me + 1, "ai", "COMPLETING")]
-    (site / "counts").write_text("".join(f"{uid}\x1f{parts}\x1f{state}\n" for uid, parts, state in jobs))
+    (site / "jobs").write_text(
+        "".join(job(UserID=str(uid), Partition=parts, State=state) for uid, parts, state in jobs) + "a banner\n"
+    )
     reading = read(probe(site))
     assert (reading.pending, reading.running) == (2, 1)
     gpu = next(record for record in reading.records if record.partition == "gpu")
@@ -120,6 +135,70 @@ def test_jobs_are_counted_once_a_site_and_once_a_partition(probe, tmp_path):
     assert (hidden.pending, hidden.running) == (None, None)
     gpu = next(record for record in hidden.records if record.partition == "gpu")
     assert (gpu.pending, gpu.mine_pending) == (None, 1)
+
+
+@pytest.fixture
+def busy(tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    for name in ("config", "part", "node"):
+        (site / f"scontrol_{name}.out").write_bytes((CAPTURES / "22.05" / "busy" / f"scontrol_{name}.out").read_bytes())
+    return site
+
+
+def test_the_same_answer_tells_of_each_job(probe, busy):
+    me = str(os.getuid())
+    (busy / "jobs").write_text(
+        job(JobID="7", UserID=me, State="RUNNING", StartTime="1796003000", NodeList="a[01-02]", NumNodes="2",
+            NumCPUs="256", **{"tres-alloc": "cpu=256,mem=500G,node=2"})
+        + job(JobID="8", UserID="99", Partition="gpu,ai", PriorityLong="5", Reason="Resources", NumCPUs="8",
+              **{"tres-per-node": "gres:gpu:2"})
+        + job(JobID="9", UserID="99", PriorityLong="9", Reason="Dependency", TimeLimit="UNLIMITED")
+    )  # fmt: skip
+    queue = SLURM.parse_jobs("x", probe(busy), read_at=NOW)
+    (runs,) = queue.running
+    assert (runs.id, runs.mine, runs.nodes, runs.cpus, runs.nodes_held) == ("7", True, 2, 128, ("a01", "a02"))
+    assert [(each.id, each.partitions, each.gpus, each.held, each.limit_s, each.mine) for each in queue.pending] == [
+        ("9", ("shared",), 0, "Dependency", None, False), ("8", ("gpu", "ai"), 2, "", 3600.0, False),
+    ]  # fmt: skip
+    assert {node.name for node in queue.nodes} >= {"a01", "g02"}
+    assert "a03" not in {node.name for node in queue.nodes}  # it is down
+    assert (queue.hides_others, queue.cut) == (False, False)
+
+
+def test_times_of_jobs_are_by_our_clock(probe, busy):
+    (busy / "jobs").write_text(job(State="RUNNING", StartTime="1796003000", NodeList="a01"))
+    answer = probe(busy)
+    clock = int(re.search(rb"@@env [^\n]*\n[^\n]*\x1f([0-9]+)\n", answer.stdout)[1])
+    (runs,) = SLURM.parse_jobs("x", answer, read_at=from_epoch(clock + 4000)).running
+    assert runs.started_at == 1796003000 + 4000
+
+
+def test_more_waiting_jobs_than_are_told_of_are_counted_and_the_queue_says_so(probe, busy):
+    rows = [job(JobID=str(number), PriorityLong=str(9999 - number)) for number in range(6100)]
+    (busy / "jobs").write_text(
+        "".join(rows) + job(JobID="run", State="RUNNING", StartTime="1796003000", NodeList="a01")
+    )
+    answer = probe(busy)
+    queue = SLURM.parse_jobs("x", answer, read_at=NOW)
+    assert (read(answer).pending, len(queue.pending), len(queue.running), queue.cut) == (6100, 6000, 1, True)
+    assert len(answer.stdout) < 1 << 20
+
+
+def test_what_ones_own_jobs_hold_is_summed_up_from_the_same_rows(probe, busy):
+    me = str(os.getuid())
+    tres = {"tres-alloc": "cpu=4,mem=4G,node=1,billing=4,gres/gpu=2,gres/gpu:a100=2"}
+    own = {"UserID": me, "QOS": "gpu", "Account": "acct1", "Partition": "gpu"}
+    (busy / "jobs").write_text(
+        2 * job(State="RUNNING", **own, **tres) + job(**own) + job(State="RUNNING", UserID="99", **tres)
+    )
+    (held,) = read(probe(busy)).own
+    assert (held.account, held.qos, held.partition) == ("acct1", "gpu", "gpu")
+    assert (held.pending, held.running, held.cpus, held.gpus) == (1, 2, 8, 4)
+
+
+def test_an_answer_without_jobs_has_no_queue(probe):
+    assert SLURM.parse_jobs("x", probe(CAPTURES / "22.05" / "busy"), read_at=NOW) is None
 
 
 def test_partitions_that_are_not_for_this_user_are_left_out_with_a_reason(probe, tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jupyter_diamond.errors import SchedulerError, SubmitOutputUnreadable, SubmitRefused
 from jupyter_diamond.model.jobs import JobReading, JobRequest, JobRow, NativeJob
+from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, NodeShape, Record, SiteReading
 from jupyter_diamond.schedulers.batch_script import body, shebang
 from jupyter_diamond.transport.base import Completed
@@ -73,6 +74,10 @@ class ProcessScheduler:
             cpus_total=cpus, cpus_free=record.cpus_free, gpus_total=gpus, gpus_free=record.gpus_free,
             pending=record.pending, running=record.running, notes=(note,) if note else (),
         )  # fmt: skip
+
+    def parse_jobs(self, site: str, answer: Completed, *, read_at: datetime) -> SiteQueue | None:  # noqa: ARG002
+        """None: what waits here starts as soon as what it asks for is free."""
+        return None
 
     def job_script(self, job: JobRequest) -> str:
         """The batch script; this machine needs no directives."""

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from jupyter_diamond.errors import InvalidRequest, SchedulerError
 from jupyter_diamond.model.jobs import JobReading, JobRequest, NativeJob
+from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.transport.base import Completed
 
@@ -59,6 +60,10 @@ class SimulatedScheduler:
                 ),
             }
         )  # fmt: skip
+
+    def parse_jobs(self, site: str, answer: Completed, *, read_at: datetime) -> SiteQueue | None:
+        """None: recordings hold numbers, no jobs."""
+        return None
 
     def job_script(self, job: JobRequest) -> str:
         """Refused."""

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from jupyter_diamond.errors import ParseError, SchedulerError
 from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.jobs import JobReading, JobRequest, JobRow, NativeJob
+from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.parsing import slurm_jobs, slurm_sections, slurm_site, slurm_submit, slurm_trial
 from jupyter_diamond.parsing.slurm_sections import Section
@@ -45,6 +46,10 @@ class SlurmScheduler:
         """The site's reading. ``transport`` is left empty: only the caller knows it."""
         reading = slurm_site.reading(site, self._sections(answer), read_at=read_at)
         return reading.model_copy(update={"probe_s": answer.seconds or None})
+
+    def parse_jobs(self, site: str, answer: Completed, *, read_at: datetime) -> SiteQueue | None:
+        """The queue as a forecast needs it, from the very same answer."""
+        return slurm_site.queue(site, self._sections(answer), read_at=read_at)
 
     def job_script(self, job: JobRequest) -> str:
         """The batch script of one attempt."""

@@ -19,6 +19,8 @@ from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.parsing.slurm_probe import NODE_FIELDS
 from jupyter_diamond.parsing.slurm_sections import FIELD
 
+from .jobs_section import ASK_JOBS, JOBS, TELL_OWN
+
 COMMAND_TIMEOUT_S = 20
 """For each command: a controller that is down blocks a client for nine seconds, one that hangs for minutes."""
 
@@ -70,25 +72,6 @@ BEGIN { U = "\037"; n = split("FIELDS", want, " ") }
   print row U reason
 }""".replace("FIELDS", " ".join(NODE_FIELDS))
 
-_COUNTS_AWK = r"""
-{ count[(($1 == uid) ? 1 : 0) U $2 U $3]++ }
-END { for (key in count) print count[key] U key }"""
-
-# What one's own jobs hold, summed up there: a user may have ten thousand of them.
-_OWN_AWK = r"""
-{ for (i = 1; i <= 5; i++) { field = substr($0, start[i], width[i]); sub(/ +$/, "", field); row[i] = field }
-  count[row[1] U row[2] U row[3] U row[4] U row[5]]++ }
-END { for (key in count) print count[key] U key }"""
-
-_OWN_WIDTHS = (("QOS", 80), ("Account", 80), ("State", 20), ("Partition", 200), ("tres-alloc", 400))
-"""Fixed widths: the other form, with a suffix, is no older than Slurm 20.11."""
-
-_OWN_FORMAT = ",".join(f"{name}:{width}" for name, width in _OWN_WIDTHS)
-_OWN_STARTS = " ".join(
-    f"start[{at + 1}] = {1 + sum(width for _, width in _OWN_WIDTHS[:at])}; width[{at + 1}] = {_OWN_WIDTHS[at][1]};"
-    for at in range(len(_OWN_WIDTHS))
-)
-
 _LIMITS = r"""
 if [ "$accounting" = yes ] && [ "$rc" = 0 ]; then
   sec assoc $T sacctmgr -P show assoc cluster="$cluster" user="$me"
@@ -111,13 +94,7 @@ def probe(*, limits: bool = False) -> str:
 conf() {{ c=$($T scontrol show config) || return; printf '%s\n' "$c" | grep -E '^({_CONFIG_LINES}) ' ; }}
 nodes() {{ c=$($T scontrol -a -d -o show node) || return; printf '%s\n' "$c" | awk '{_NODES_AWK}
 '; }}
-counts() {{ c=$($T squeue -a -r -h -o "%U$U%P$U%T") || return
-  printf '%s\n' "$c" | awk -F "$U" -v U="$U" -v uid="$uid" 'NF == 3 {_COUNTS_AWK.strip()}
-'; }}
-own() {{ c=$($T squeue -a -r -h -u "$uid" -t PD,R,CF,S -O {_OWN_FORMAT}) || return
-  printf '%s\n' "$c" | awk -v U="$U" 'BEGIN {{ {_OWN_STARTS} }} NF {_OWN_AWK.strip()}
-'; }}
-sec config conf
+{JOBS}sec config conf
 if [ "$rc" = 0 ]; then
   case $out in
     *accounting_storage/none*|*"AccountingStorageType   = (null)"*) accounting=no ;;
@@ -126,11 +103,9 @@ if [ "$rc" = 0 ]; then
   cluster=$(printf '%s\n' "$out" | sed -n 's/^ClusterName *= *//p')
   sec partitions $T scontrol -a -o show partition
   sec nodes nodes
-  sec counts counts
-  sec reservations $T scontrol -a -o show reservation
+  {ASK_JOBS}  sec reservations $T scontrol -a -o show reservation
   if [ "$accounting" = yes ]; then
-    sec own own
-    sec sacct $T sacct -n -X -P -S now -o JobIDRaw
+    {TELL_OWN}    sec sacct $T sacct -n -X -P -S now -o JobIDRaw
   fi
 {_LIMITS if limits else ""}fi
 """
