@@ -32,6 +32,7 @@ from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
@@ -39,7 +40,6 @@ from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
 from jupyter_diamond.placement.idle import idle
-from jupyter_diamond.placement.policy import decide
 from jupyter_diamond.settings import DiamondEngine, DiamondGlobus, DiamondLimits, DiamondSites, DiamondStore
 from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
 
@@ -158,19 +158,15 @@ class DiamondService:
 
     async def plan(self, envelope: Envelope) -> Decision:
         """Where a task with this envelope would go now; nothing is started."""
-        collector, fresh_s = self.engine.collector, self._settings.fresh_s
-        if envelope.site:
-            await collector.refresh([self.links[envelope.site].name], older_than_s=fresh_s, wait_s=10.0)
-        else:
-            await collector.freshen(older_than_s=fresh_s, patience_s=10.0)
-        return decide(
-            envelope, collector.snapshot(), self.links.sites, now=from_epoch(time.time()),
-            stale_s=self._settings.stale_s,
-        )  # fmt: skip
+        return await self.engine.planner.plan(envelope)
+
+    async def forecasts(self) -> Forecasts:
+        """How near forecasts were to what then happened, site by site."""
+        return await self.engine.forecasts.judged(self.links)
 
     async def idle(self, envelope: Envelope) -> Idle:
         """Where a job of this envelope could start now; what is not known stands apart."""
-        decision = await self.plan(envelope)
+        decision = await self.engine.planner.plan(envelope, asks=False)
         return idle(decision, self.engine.collector.snapshot())
 
     def _real(self, site: str) -> SiteLink:

@@ -12,8 +12,10 @@ import time
 from collections.abc import Sequence
 
 from jupyter_diamond.engine.collector import Collector
+from jupyter_diamond.engine.forecasts import Forecasts
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
+from jupyter_diamond.engine.planner import Planner
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.engine.watch import SiteWatcher
@@ -44,8 +46,12 @@ class Engine:
         self._ledger, self._links, self._spool, self._settings, self._log = ledger, links, spool, settings, log
         self._lease_s = lease_s
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        self.collector = Collector(links, ledger, settings, log)
         self.advances = False
+        self.forecasts = Forecasts(ledger, writes=lambda: self.advances)
+        self.collector = Collector(links, ledger, settings, log, learn=self.forecasts.learn)
+        self.planner = Planner(
+            links=links, collector=self.collector, forecasts=self.forecasts, settings=settings, log=log
+        )
         self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
         self._owned: set[asyncio.Task[None]] = set()
@@ -64,6 +70,7 @@ class Engine:
                 task.cancel()
             await asyncio.gather(*group, return_exceptions=True)
         await self.collector.stop()
+        self.forecasts.stop()
         if self.advances:
             await self._ledger.do(self._ledger.store.release_lease, self.holder)
             self.advances = False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from .base import UtcTime, Value
 from .envelope import Size
 
@@ -60,6 +62,12 @@ class ForecastRecord(Value):
     forecast: Forecast
     submitted_at: UtcTime | None = None
     started_at: UtcTime | None = None
+    starts_now: bool | None = None
+    queue_ahead: int | None = None
+    total_s: float | None = None
+    """What the choice was estimated to take in all."""
+    best_rival_s: float | None = None
+    """What the best of the alternatives was estimated to take in all; None where there was none."""
 
     @property
     def waited_s(self) -> float | None:
@@ -67,3 +75,48 @@ class ForecastRecord(Value):
         if self.submitted_at is None or self.started_at is None:
             return None
         return (self.started_at - self.submitted_at).total_seconds()
+
+    @property
+    def error_s(self) -> float | None:
+        """How much longer it waited than was forecast; negative where it started earlier."""
+        if self.waited_s is None or self.forecast.wait_s is None:
+            return None
+        return self.waited_s - self.forecast.wait_s
+
+    @property
+    def regret_s(self) -> float | None:
+        """How much sooner the best alternative would have been over, by its own estimate; 0 where the choice was."""
+        if self.error_s is None or self.total_s is None:
+            return None
+        return 0.0 if self.best_rival_s is None else max(0.0, self.total_s + self.error_s - self.best_rival_s)
+
+
+class SiteForecasts(Value):
+    """How good the forecasts of one site were, over its newest starts; times are in seconds.
+
+    ``n`` of them had a forecast. ``bias_s`` is the median of (real - forecast) wait, ``error_s`` that of its size.
+    ``coverage`` is the part of the ``banded`` ones whose wait was inside the band; the band is meant to hold 0.8.
+    ``regret_s`` is the mean time that the best alternative would have saved, by its own estimate: what would have
+    happened elsewhere is not known. ``methods`` counts how they were made. ``trusts_replay`` False: the simulated queue
+    was further off here than the constant per waiting job, so it is not used. ``learnt``: jobs of this site that run
+    times were learnt from; ``queue``: what is seen of it now.
+    """
+
+    site: str
+    n: int = 0
+    bias_s: float | None = None
+    error_s: float | None = None
+    banded: int = 0
+    coverage: float | None = None
+    regret_s: float | None = None
+    methods: dict[ForecastMethod, int] = Field(default_factory=dict)
+    trusts_replay: bool = True
+    learnt: int = 0
+    queue: Literal["visible", "hidden", "cut", "none"] = "none"
+
+
+class Forecasts(Value):
+    """How good forecasts were, site by site."""
+
+    made_at: UtcTime
+    sites: tuple[SiteForecasts, ...] = ()

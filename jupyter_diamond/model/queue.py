@@ -62,6 +62,7 @@ class SiteQueue:
     ``pending`` is in the order in which the scheduler will serve it, ``running`` in no order. ``hides_others``: users
     see their own jobs alone, so nothing can be replayed. ``cut``: there were more jobs than were read; the
     first ones are here. ``own_priority`` is what a new job of this user would have now; None: it goes to the end.
+    ``me`` is this user, as jobs name theirs.
     """
 
     site: str
@@ -72,6 +73,7 @@ class SiteQueue:
     hides_others: bool = False
     cut: bool = False
     own_priority: float | None = None
+    me: str = ""
 
 
 class PastJob(NamedTuple):

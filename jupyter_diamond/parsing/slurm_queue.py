@@ -64,10 +64,11 @@ def site_queue(
                 )
             (running if found.running else pending).append(found)
     pending.sort(key=lambda each: (-(each.priority or 0.0), each.submitted_at or 0.0, len(each.id), each.id))
+    cut = len(pending) >= MOST_ROWS or len(running) >= MOST_RUNNING
     return SiteQueue(
         site=site, read_at=read_at.timestamp(), nodes=tuple(map(_node, (n for n in nodes if _usable(n)))),
-        pending=tuple(pending), running=tuple(running), hides_others=hides_others, cut=len(pending) >= MOST_ROWS or len(running) >= MOST_RUNNING,
-        own_priority=_own_priority(pending, read_at.timestamp()),
+        pending=tuple(pending), running=tuple(running), hides_others=hides_others, cut=cut,
+        own_priority=_own_priority(pending, read_at.timestamp()), me=me,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import NamedTuple
 
 from jupyter_diamond.errors import DiamondError, SchedulerError, SubmitOutputUnreadable, SubmitRefused
@@ -270,3 +271,21 @@ def _may_be_queued(text: str, evidence: tuple[str, ...]) -> SchedulerError:
         transient=True,
         evidence=evidence,
     )
+
+
+_STARTS = re.compile(r"\bto start at (\S+)")
+
+
+def expected_wait(text: str, *, clock: int) -> float | None:
+    """Seconds from the site's ``clock`` to the start that ``sbatch --test-only`` names; None where it names none.
+
+    The moment is in seconds since 1970, or in UTC where a version keeps its own form (B16).
+    """
+    found = _STARTS.search(text)
+    if found is None:
+        return None
+    try:
+        at = float(found[1]) if found[1].isdigit() else datetime.fromisoformat(found[1] + "+00:00").timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return max(0.0, at - clock)

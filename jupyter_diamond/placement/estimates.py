@@ -8,7 +8,8 @@ from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.forecast import Estimate, Forecast
 
 from .charge import charge_of
-from .forecast.wait import S_PER_QUEUED_JOB, Look
+from .forecast.calibration import simplest
+from .forecast.wait import Look
 from .place import Place
 from .runs import run_of, units
 from .sizing import Sized, size_for, sizes_for
@@ -67,7 +68,7 @@ def _forecast(envelope: Envelope, place: Place, sized: Sized, world: World) -> F
     record, site = place.record, place.site.name
     pending = record.pending if record is not None else None
     if envelope.objective == "best_feasible":
-        wait = 0.0 if sized.starts_now else None if pending is None else S_PER_QUEUED_JOB * (1 + pending)
+        wait = simplest(starts_now=sized.starts_now, pending=pending)
         return Forecast(wait_s=wait, method="fits_now" if sized.starts_now else "depth")
     if sized.own_limit:
         return Forecast(wait_s=None, method="unknown", because="what you have there already is all that you may")

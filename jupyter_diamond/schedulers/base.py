@@ -85,3 +85,14 @@ class Adapting(Protocol):
 
     def parse_trial(self, answer: Completed, reading: SiteReading, *, tried_at: datetime) -> Capabilities:
         """What was found, as belonging to the version and the accounting that the site's reading tells of."""
+
+
+@runtime_checkable
+class Estimating(Protocol):
+    """A scheduler that says itself when a job would start, without taking it."""
+
+    def estimate_script(self, jobs: Sequence[JobRequest]) -> str:
+        """One round trip that asks for each job. It costs a site about as much as a submission: ask for few."""
+
+    def parse_estimate(self, answer: Completed) -> tuple[float | None, ...]:
+        """Seconds until each job would start, in order; None where it was refused or not said."""

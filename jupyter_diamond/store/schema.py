@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration. A store that carries it is opened without loading Alembic (a third of a second)."""
 
 APPLICATION_ID = 0x444D4431
@@ -71,6 +71,7 @@ attempts = Table(
     Column("last_seen_at", Float),
     Column("body", Text, nullable=False),
     Column("decision", Text, nullable=False),
+    Index("attempts_by_start", "started_at"),
 )
 
 events = Table(
@@ -129,4 +130,17 @@ capabilities = Table(
     Column("site", Text, primary_key=True),
     Column("version", Text),
     Column("body", Text, nullable=False),
+)
+
+past_jobs = Table(
+    "past_jobs",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("site", Text, nullable=False),
+    Column("user", Text, nullable=False),
+    Column("limit_s", Float, nullable=False),
+    Column("units", Integer, nullable=False),
+    Column("used_s", Float, nullable=False),
+    Column("ended_at", Float, nullable=False),
+    Index("past_jobs_by_site", "site", "id"),
 )

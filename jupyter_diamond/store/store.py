@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,14 @@ from jupyter_diamond.errors import InvalidRequest, NotFound
 from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import Event, EventType
+from jupyter_diamond.model.forecast import ForecastRecord
 from jupyter_diamond.model.history import SiteHistory
+from jupyter_diamond.model.queue import PastJob
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
-from . import eventlog, history, leases
+from . import eventlog, history, leases, outcomes
 from .database import Database
 from .order import may_move
 from .rows import attempt_of, attempt_row, stored, summaries, summaries_of, task_of
@@ -264,6 +266,21 @@ class Store:
             return None if text is None else Capabilities.model_validate_json(text)
         except ValueError:
             return None
+
+    def put_past_jobs(self, site: str, jobs: Iterable[PastJob]) -> None:
+        """Keep jobs that have ended at a site, the newest last; the oldest are forgotten."""
+        with self._database.write(asked_again=True) as connection:
+            outcomes.put_past(connection, site, jobs)
+
+    def past_jobs(self, site: str) -> tuple[PastJob, ...]:
+        """The jobs that are kept of a site, in the order in which they ended."""
+        with self._database.read() as connection:
+            return outcomes.past(connection, site)
+
+    def outcomes(self, known: Collection[outcomes.Key] = ()) -> dict[outcomes.Key, ForecastRecord | None]:
+        """Forecasts of the newest attempts that have started, oldest first, but for those of ``known`` attempts."""
+        with self._database.read() as connection:
+            return outcomes.outcomes(connection, known)
 
     # ---- lease
 

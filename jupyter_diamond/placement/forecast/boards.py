@@ -100,7 +100,7 @@ class _Count(NamedTuple):
         return self.every or self.unit.of(cpus=job.cpus, gpus=job.gpus, memory_bytes=job.memory_bytes)
 
     def group(self, job: QueuedJob) -> Group:
-        return (job.user, _limit(job), job.units)
+        return (job.user, limit_of(job), job.units)
 
 
 def unit_of(nodes: list[QueueNode]) -> Unit:
@@ -137,7 +137,8 @@ def _rivals(queue: SiteQueue, partition: str, index: Mapping[str, int]) -> froze
     return frozenset(name for name in total if inside[name] >= _RIVAL * total[name]) | {partition}
 
 
-def _limit(job: QueuedJob) -> float:
+def limit_of(job: QueuedJob) -> float:
+    """A job's limit in seconds; where it has none, a week."""
     return job.limit_s if job.limit_s is not None and job.limit_s > 0 else _NO_LIMIT_S
 
 
@@ -153,7 +154,7 @@ def _holding(queue: SiteQueue, index: Mapping[str, int], count: _Count, now: flo
     groups = [count.group(job) for job, _ in held]
     totals = count.runtimes.totals(groups, elapsed)
     return tuple(
-        Holding(max(total - gone, 1.0), max(_limit(job) - gone, 1.0), each, nodes, job.id)
+        Holding(max(total - gone, 1.0), max(limit_of(job) - gone, 1.0), each, nodes, job.id)
         for (job, nodes), each, gone, total in zip(held, units, elapsed, totals.tolist(), strict=True)
         if each
     )
@@ -170,6 +171,6 @@ def _waiting(
         units = count.units(job)
         if not units:
             continue
-        found.append(Waiting(job.nodes, units, count.runtimes.whole(count.group(job)), _limit(job), job.id))
+        found.append(Waiting(job.nodes, units, count.runtimes.whole(count.group(job)), limit_of(job), job.id))
         ranks.append(job.priority)
     return tuple(found), tuple(ranks)

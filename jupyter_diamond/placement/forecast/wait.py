@@ -18,14 +18,12 @@ from jupyter_diamond.model.forecast import Forecast
 from jupyter_diamond.model.queue import SiteQueue
 
 from .boards import Pool, pool_of
-from .calibration import Bands
+from .calibration import S_PER_QUEUED_JOB, Bands
 from .replay import HORIZON_S, Start, replay
 from .runtimes import Runtimes
 
 TEST_ONLY_SHARE = 0.5
 """Of the scheduler's own estimate; anything from a third to one does nearly as well on replayed logs."""
-S_PER_QUEUED_JOB = 3600.0
-"""Tuned in favour of *best feasible* on replayed logs."""
 
 Place = tuple[str, str]
 """(site, partition)."""
@@ -56,14 +54,19 @@ class Forecaster:
     def forecast(self, site: str, partition: str, size: Size, look: Look) -> Forecast:
         """When a job of this size would start there."""
         queue = self.queues.get(site)
-        visible = queue is not None and not queue.hides_others and not queue.cut and self.trusts_replay.get(site, True)
-        if queue is not None and visible:
+        if queue is not None and self.sees(site):
             pool = self._pool(queue, partition, whole_node=look.whole_node)
             if pool is not None:
                 ask = pool.ask(size, whole_node=look.whole_node)
                 start = replay(pool.board, ask, rank=pool.rank(queue.own_priority))
                 return self._banded(site, self._from_replay(start))
         return self._banded(site, _without_queue(look))
+
+    def sees(self, site: str) -> bool:
+        """Whether its queue is there as a whole, and a replay of it is to be trusted."""
+        queue = self.queues.get(site)
+        whole = queue is not None and not queue.hides_others and not queue.cut
+        return whole and self.trusts_replay.get(site, True)
 
     def remaining(self, site: str, partition: str, job_id: str, *, whole_node: bool = False) -> Forecast | None:
         """When a job of ours that waits there would start; None where it is not seen waiting."""

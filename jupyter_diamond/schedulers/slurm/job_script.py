@@ -22,6 +22,11 @@ def job_script(job: JobRequest) -> str:
     return "\n".join([batch_script.shebang(job), *lines, batch_script.body(job, native_id="$SLURM_JOB_ID")])
 
 
+def directives(job: JobRequest) -> str:
+    """The head of a script that asks for the same and does nothing."""
+    return "\n".join(["#!/bin/sh", *(f"#SBATCH {option}" for option in _options(job)), ":", ""])
+
+
 def _options(job: JobRequest) -> list[str]:
     size = job.size
     options = [

@@ -59,6 +59,22 @@ class SlurmScheduler:
         """``sbatch --parsable job.sh`` in a subshell whose status is sbatch's own."""
         return scripts.submit(job)
 
+    def estimate_script(self, jobs: Sequence[JobRequest]) -> str:
+        """``sbatch --test-only`` for each; a site's own rules for submissions run, and a job's number is used up."""
+        return scripts.estimate(jobs, [job_script.directives(job) for job in jobs])
+
+    def parse_estimate(self, answer: Completed) -> tuple[float | None, ...]:
+        """The waits, in the order of the question."""
+        sections = self._sections(answer)
+        clocks = {section.cluster: section.text.strip() for section in sections if section.name == "clock"}
+        return tuple(
+            slurm_submit.expected_wait(section.text, clock=int(clock))
+            if (clock := clocks[section.cluster]).isdigit()
+            else None
+            for section in sections
+            if section.name == "estimate" and section.cluster in clocks
+        )
+
     def parse_submit(self, answer: Completed) -> NativeJob:
         """The job's id, by the rules of B01 to B04."""
         return slurm_submit.submitted(answer.exit, answer.out, answer.err)

@@ -248,14 +248,11 @@ def cancel(jobs: Sequence[NativeJob]) -> str:
 def submit(job: JobRequest) -> str:
     """Hand ``job.sh`` in. When a limit refuses it, say how many jobs of the user's are queued (B04).
 
-    SBATCH_* variables would beat the directives of ``job.sh``, so they go; a default account or QOS of the user's
-    stays where the job names none.
+    SBATCH_* variables would beat the directives of ``job.sh``, so they go.
     """
-    kept = [name for name, given in (("ACCOUNT", job.account), ("QOS", job.qos)) if given is None]
-    keep = "|".join(["SLURM_CONF", *(f"SBATCH_{name}" for name in kept)])
     return (
         "(\n"
-        + _scrub(keep=keep, drop="SQUEUE_*|SBATCH_*|SLURM_*")
+        + _scrub(keep=_kept(job), drop="SQUEUE_*|SBATCH_*|SLURM_*")
         + "{ err=$(sbatch --parsable job.sh 2>&1 >&3 3>&-); rc=$?; } 3>&1\n"
         '[ -z "$err" ] || printf \'%s\\n\' "$err" >&2\n'
         "case $rc:$err in\n"
@@ -266,6 +263,24 @@ def submit(job: JobRequest) -> str:
         'exit "$rc"\n'
         ")"
     )
+
+
+def _kept(job: JobRequest) -> str:
+    """A default account or QOS of the user's stays where the job names none."""
+    kept = [name for name, given in (("ACCOUNT", job.account), ("QOS", job.qos)) if given is None]
+    return "|".join(["SLURM_CONF", *(f"SBATCH_{name}" for name in kept)])
+
+
+def estimate(jobs: Sequence[JobRequest], directives: Sequence[str]) -> str:
+    """Ask when each job would start; ``sbatch --test-only`` says it on standard error, by the site's clock."""
+    parts = [_PREAMBLE]
+    for at, (job, script) in enumerate(zip(jobs, directives, strict=True)):
+        scrub = _scrub(keep=_kept(job), drop="SBATCH_*")
+        parts.append(
+            f"ask() {{ (\n{scrub}printf '%s' {shlex.quote(script)} | $T sbatch --test-only 2>&1\n); }}\n"
+            f'put clock:{at} 0 "$(date +%s)"\nsec estimate:{at} ask\n'
+        )
+    return "".join([*parts, _END])
 
 
 def _shell_text(text: str) -> str:
