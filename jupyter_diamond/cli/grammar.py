@@ -82,6 +82,7 @@ VERBS: tuple[Verb, ...] = (
         "history", "What was free at a site and who waited there, over time.",
         (_SITE, _arg("--hours", type=positive, default=24, metavar="N", help="the last N hours (24)")),
     ),
+    Verb("forecast", "How near the forecast waits were to the real ones, site by site."),
     Verb(
         "tasks", "Your tasks, newest first.",
         (

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from .handle import TaskHandle
 from .session import session
-from .tables import history_table, sites_table, tasks_table
+from .tables import forecast_table, history_table, sites_table, tasks_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["history", "jobs", "sites", "task", "tasks"]
+__all__ = ["forecast", "history", "jobs", "sites", "task", "tasks"]
 
 
 def task(ref: str) -> TaskHandle:
@@ -47,3 +47,8 @@ def history(site: str, *, hours: float = 24.0) -> pd.DataFrame:
     :raises NotFound: no such site.
     """
     return history_table(session().client.history(site, hours))
+
+
+def forecast() -> pd.DataFrame:
+    """How near the forecast waits were to the real ones, site by site, over your newest starts."""
+    return forecast_table(session().client.forecasts())

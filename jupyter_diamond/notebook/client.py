@@ -16,6 +16,7 @@ from jupyter_diamond.errors import BY_CODE, DiamondError, ServerUnavailable, Sub
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart, LoginWay
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
@@ -83,6 +84,10 @@ class DiamondClient:
     def history(self, site: str, hours: float = 24.0) -> SiteHistory:
         """What was free at a site, and who waited."""
         return self._get(SiteHistory, "sites/history", {"site": site, "hours": hours})
+
+    def forecasts(self) -> Forecasts:
+        """How near forecasts were to what then happened, site by site."""
+        return self._get(Forecasts, "forecasts")
 
     def interpreter(self, site: str, modules: tuple[str, ...], python: str | None = None) -> Interpreter:
         """What would run the cell at a site, and which of the modules cannot be imported there."""

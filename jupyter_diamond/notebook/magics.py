@@ -30,6 +30,7 @@ HELP = """Your clusters as one pool.
 
 %diamond sites            what is free, what waits, how old each number is (--refresh asks the sites now)
 %diamond history SITE     what was free there and who waited, over time (--hours N)
+%diamond forecast         how near the forecast waits were to the real ones, site by site
 %diamond wall             the whole pool, live: every site, every partition, what a job could get now
 %diamond idle             where a job could start now (--gpus 2 --gpu-memory 40G --cpus 8 --memory 32G --nodes 1)
 %diamond import job.sh    an #SBATCH script as a cell, every option accounted for (--site SITE keeps its partition)
@@ -69,6 +70,9 @@ def parsers() -> dict[str, OptionParser]:
         ),
         "wall": _parser("wall", "The whole pool, live: what is free, what waits, how old each number is."),
         "history": _parser("history", "What was free at a site and who waited there, over time; a DataFrame."),
+        "forecast": _parser(
+            "forecast", "How near the forecast waits were to the real ones, site by site; a DataFrame."
+        ),
         "idle": idle_parser(),
         "import": import_parser(),
         "tasks": _parser("tasks", "Your tasks, newest first."),
@@ -108,6 +112,7 @@ class DiamondMagics(Magics):
             "sites": lambda said: api.sites(refresh=said.refresh),
             "wall": lambda said: self._session.wall.show(),  # noqa: ARG005 - it takes no options
             "history": lambda said: api.history(said.SITE, hours=said.hours),
+            "forecast": lambda said: api.forecast(),  # noqa: ARG005 - it takes no options
             "idle": self._idle,
             "import": self._import,
             "tasks": lambda said: api.tasks(active=True if said.active else None, limit=said.limit),

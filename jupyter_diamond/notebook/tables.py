@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.looks import Idle, OtherPlace
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
@@ -109,6 +110,23 @@ def history_table(past: SiteHistory) -> pd.DataFrame:
     typed = frame.astype(dict.fromkeys(names.values(), "Float64") | {"readings": "Int64"})
     ordered: pd.DataFrame = typed.sort_index(kind="stable")
     return ordered
+
+
+def forecast_table(found: Forecasts) -> pd.DataFrame:
+    """One row a site: how many starts were forecast, and how far off; seconds, missing where nothing is known yet."""
+    rows = [
+        {
+            "site": each.site, "starts": each.n, "error s": each.error_s, "bias s": each.bias_s, "banded": each.banded,
+            "in band": each.coverage, "regret s": each.regret_s, "learnt from": each.learnt, "queue": each.queue,
+            "by": ", ".join(f"{name} {count}" for name, count in sorted(each.methods.items())),
+            "trusts replay": each.trusts_replay,
+        }
+        for each in found.sites
+    ]  # fmt: skip
+    heads = ["site", "starts", "error s", "bias s", "banded", "in band", "regret s", "by", "learnt from", "queue",
+             "trusts replay"]  # fmt: skip
+    frame: pd.DataFrame = _frame(rows, heads)
+    return frame.astype(dict.fromkeys(("error s", "bias s", "in band", "regret s"), "Float64"))
 
 
 def idle_table(found: Idle, now: datetime) -> pd.DataFrame:

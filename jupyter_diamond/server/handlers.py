@@ -112,6 +112,16 @@ class HistoryHandler(DiamondHandler):
         self.answer(await self.service.history(asked.site, asked.hours))
 
 
+class ForecastsHandler(DiamondHandler):
+    """Forecasts against what happened."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """Errors, bands and regret of each site."""
+        self.answer(await self.service.forecasts())
+
+
 class InterpreterHandler(DiamondHandler):
     """What runs cells at a site."""
 
@@ -347,6 +357,7 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/sites", SitesHandler),
     (rf"{_API}/sites/refresh", RefreshHandler),
     (rf"{_API}/sites/history", HistoryHandler),
+    (rf"{_API}/forecasts", ForecastsHandler),
     (rf"{_API}/sites/([^/]+)/interpreter", InterpreterHandler),
     (rf"{_API}/sites/([^/]+)/env", SiteEnvHandler),
     (rf"{_API}/sites/([^/]+)/exec", ExecHandler),

@@ -16,6 +16,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
+from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
@@ -43,7 +44,7 @@ REQUESTS: tuple[type[BaseModel], ...] = (
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
     Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
-    Endpoints, SiteHistory,
+    Endpoints, SiteHistory, Forecasts,
 )  # fmt: skip
 
 

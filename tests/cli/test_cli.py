@@ -20,6 +20,7 @@ LOOKS = [
     ("resources",),
     ("idle",),
     ("history", "here"),
+    ("forecast",),
     ("tasks",),
     ("events",),
     ("env", "here"),
@@ -65,6 +66,15 @@ def test_the_past_of_this_machine_is_kept(cli):
     assert any(block in said for block in "▁▂▃▄▅▆▇█")
     assert cli("history", "nowhere").status == 4
     assert cli("history", "here", "--hours", "0").status == 2
+
+
+def test_forecasts_are_compared_with_starts(cli):
+    assert "No task has started" in cli("forecast").out
+    assert cli.json("smoke", "here", "--yes")["verdict"]["answer"] == "ok"
+    (here,) = cli.json("forecast")["sites"]
+    assert (here["site"], here["n"], here["methods"], here["queue"]) == ("here", 1, {"fits_now": 1}, "none")
+    assert here["error_s"] < 30
+    assert cli("forecast").out.splitlines()[1].startswith("here ")
 
 
 def test_the_smoke_job_runs_for_real_and_is_verified(cli):

@@ -20,6 +20,7 @@ from jupyter_diamond.errors import Conflict, DiamondError, Infeasible, NotFound,
 from jupyter_diamond.model.decision import Candidate, Decision, Verdict
 from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.forecast import Forecasts, SiteForecasts
 from jupyter_diamond.model.history import HistorySeries, SiteHistory
 from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.manifest import CellError, Manifest, MissingValue, ResultFile
@@ -442,6 +443,9 @@ class Handler(BaseHTTPRequestHandler):
             return 200, pool.snapshot()
         if path == "/sites/history":
             return 200, pool.past(query["site"])
+        if path == "/forecasts":
+            found = SiteForecasts(site="delta", n=9, error_s=40.0, coverage=0.75, banded=8, methods={"replay": 9})
+            return 200, Forecasts(made_at=now(), sites=(found, SiteForecasts(site="vista")))
         if path == "/idle":
             return 200, idle(pool.plan(Envelope.model_validate(json.loads(body)["envelope"])), pool.snapshot())
         if re.fullmatch(r"/sites/([^/]+)/interpreter", path):

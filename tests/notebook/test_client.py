@@ -42,6 +42,7 @@ def test_every_answer_is_typed(client, rest):
     assert [site.site for site in client.sites().sites] == ["delta", "vista"]
     assert client.refresh("delta").id == 1
     assert client.history("delta").series[0].free == (6, None)
+    assert [site.n for site in client.forecasts().sites] == [9, 0]
     assert client.interpreter("delta", ("numpy",)).missing == ()
     assert client.plan(Envelope()).choice.partition == "gpuA100x4"
     assert client.task("fit") == client.task(task_id)

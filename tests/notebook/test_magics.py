@@ -208,6 +208,10 @@ def test_tables_texts_and_help(kernel, rest):
     ).stdout
     assert past == "[6.0, <NA>] [14.0, 0.0] ['gpuA100x4', 'gpuA100x4'] UTC\n"
     assert "no site 'nope'" in kernel.run("%diamond history nope").everything
+    found = kernel.ok(
+        "f = %diamond forecast\nprint(f['starts'].tolist(), f['error s'].tolist(), f.loc['delta', 'by'], list(f.index))"
+    ).stdout
+    assert found == "[9, 0] [40.0, <NA>] replay 9 ['delta', 'vista']\n"
     assert "attempt.state_changed" in kernel.ok("%diamond events fit").result
     assert "task.created" in kernel.ok("%diamond events").result
     assert kernel.ok("%diamond logs fit").result == "one\ntwo"

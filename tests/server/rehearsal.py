@@ -11,6 +11,7 @@ from jupyter_diamond.engine.allowed import allowed
 from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.forecast import Forecasts, SiteForecasts
 from jupyter_diamond.model.history import HistorySeries, SiteHistory
 from jupyter_diamond.model.looks import (
     Accounted,
@@ -107,6 +108,9 @@ class RehearsalService:
             running=(0,), mine_pending=(0,), mine_running=(0,),
         )  # fmt: skip
         return SiteHistory(site=site, since=T0 - timedelta(hours=hours), span_s=0, series=(series,))
+
+    async def forecasts(self):
+        return Forecasts(made_at=T0, sites=(SiteForecasts(site="alpha", n=3, error_s=12.5, methods={"replay": 3}),))
 
     async def interpreter(self, site, python, modules):
         return Interpreter(executable=python or f"/{site}/python3", version=(3, 11, 7), missing=modules, read_at=T0)

@@ -30,6 +30,12 @@ async def test_the_past_of_a_site_keeps_unknown_apart_from_zero(ask, service):
         assert (await ask("GET", "sites/history", params=wrong, good=False)).code == 400
 
 
+async def test_forecasts_are_told_site_by_site_and_null_is_unknown(ask, service):
+    (got,) = (await ask("GET", "forecasts")).json["sites"]
+    assert (got["site"], got["n"], got["error_s"], got["methods"]) == ("alpha", 3, 12.5, {"replay": 3})
+    assert (got["coverage"], got["regret_s"]) == (None, None)
+
+
 async def test_idle_places_and_what_is_not_known_stand_apart(ask, service):
     got = (await ask("POST", "idle", form={"envelope": {"gpus": {"min": 2, "max": 2}}})).json
     assert [(place["site"], place["jobs_now"]) for place in got["places"]] == [("alpha", 3)]
