@@ -125,8 +125,9 @@ def forecast_table(found: Forecasts) -> pd.DataFrame:
     ]  # fmt: skip
     heads = ["site", "starts", "error s", "bias s", "banded", "in band", "regret s", "by", "learnt from", "queue",
              "trusts replay"]  # fmt: skip
-    frame: pd.DataFrame = _frame(rows, heads)
-    return frame.astype(dict.fromkeys(("error s", "bias s", "in band", "regret s"), "Float64"))
+    unknown = dict.fromkeys(("error s", "bias s", "in band", "regret s"), "Float64")
+    typed: pd.DataFrame = _frame(rows, heads).astype(unknown)
+    return typed
 
 
 def idle_table(found: Idle, now: datetime) -> pd.DataFrame:
