@@ -94,7 +94,7 @@ def job(row: str, *, me: str) -> QueuedJob | None:
 
 def _gpus(field: Sequence[str], *, busy: bool, nodes: int) -> int:
     """GPUs in all."""
-    if busy and field[11] not in ("", "N/A"):
+    if busy and "gres/gpu" in field[11]:
         return gres.tres_gpus(field[11]) or 0
     if field[12] not in ("", "N/A"):
         return gres.gpus(field[12]) * nodes
@@ -102,7 +102,14 @@ def _gpus(field: Sequence[str], *, busy: bool, nodes: int) -> int:
 
 
 def _memory(field: Sequence[str], nodes: int, cpus: int) -> int | None:
-    """Bytes per node; a ``c`` behind the amount means per CPU."""
+    """Bytes per node: of what is, or would be, allocated in all, else as asked; a ``c`` behind that means per CPU.
+
+    Slurm 22.05 shows ``--mem-per-cpu`` without any mark.
+    """
+    allocated = gres.tres(field[11]).get("mem", "") if "mem=" in field[11] else ""
+    whole = memory.parse_slurm(allocated) if allocated else None
+    if isinstance(whole, int) and whole:
+        return -(-whole // nodes)
     text = field[6]
     if text.endswith("c"):
         each = memory.parse_slurm(text[:-1])

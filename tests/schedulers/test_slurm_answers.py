@@ -14,6 +14,8 @@ from jupyter_diamond.transport.base import Completed
 CAPTURES = Path(__file__).parents[1] / "captures" / "slurm"
 VERSIONS = ["22.05", "24.11", "26.05"]
 NOW = from_epoch(1796003600)
+CLOCK = 1796020728
+"""What the site's clock said when it told of its jobs."""
 SLURM = SlurmScheduler()
 
 CELLS = {
@@ -221,6 +223,28 @@ def test_gpus_that_a_reservation_holds_are_not_free(version):
     assert sorted((node.cpus, node.gpus) for node in ai.free_nodes) == [(88, 2), (96, 4)]
     assert (ai.gpus_free, ai.gpus_total) == (6, 8)
     assert any("Reservations hold 1 node(s) now" in note for note in reading.notes)
+
+
+def test_the_queue_is_read_job_by_job():
+    answer = captured("22.05", "jobs_probe")
+    queue = SLURM.parse_jobs("delta", answer, read_at=from_epoch(CLOCK))
+    runs = {job.id[-1]: job for job in queue.running}
+    assert {job.nodes_held for job in runs.values()} == {("gpub01",), ("gpub02",), ("cn01", "cn02")}
+    assert (runs["1"].gpus, runs["1"].limit_s, runs["1"].started_at, runs["1"].mine) == (4, 300.0, CLOCK - 7, True)
+    assert (runs["6"].nodes, runs["6"].cpus, runs["6"].memory_bytes) == (2, 8, 4 << 30)
+    waits = [(job.id[-1], job.nodes, job.cpus, job.gpus, job.memory_bytes >> 20, job.held) for job in queue.pending]
+    assert waits == [
+        *(3 * [("3", 1, 1, 2, 1024, "")]),  # an array, each of its tasks
+        ("4", 2, 1, 3, 1024, ""), ("7", 1, 1, 0, 1000, "Dependency"),
+        ("5", 2, 4, 0, 8192, "JobHeldUser"),  # 2 GB for each of 4 cores
+    ]  # fmt: skip
+    reading = SLURM.parse_probe("delta", answer, read_at=from_epoch(CLOCK))
+    assert (reading.pending, reading.running, sum(use.running for use in reading.own)) == (6, 3, 3)
+    assert (queue.hides_others, len(queue.nodes)) == (False, 7)
+
+
+def test_a_queue_that_hides_other_users_jobs_says_so():
+    assert SLURM.parse_jobs("delta", captured("22.05", "hidden_probe"), read_at=NOW).hides_others
 
 
 def test_where_accounting_was_not_asked_limits_are_unknown():

@@ -30,7 +30,10 @@ length($0) >= LEAST {
   for (i = 1; i <= n; i++) {
     c = substr($0, at, width[i]); at += width[i]
     gsub(/^ +| +$/, "", c); cell[i] = c
-    if (i == HELD) c = match(c, /gres\/gpu/) ? substr(c, RSTART) : ""
+    if (i == HELD) {
+      memory = match(c, /mem=[^,]*/) ? substr(c, RSTART, RLENGTH) : ""
+      c = memory (match(c, /gres\/gpu/) ? "," substr(c, RSTART) : "")
+    }
     if (i <= TOLD) row = row U c
   }
   mine = (cell[USER] == uid) ? 1 : 0; state = cell[STATE]
