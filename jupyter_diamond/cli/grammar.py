@@ -91,6 +91,7 @@ VERBS: tuple[Verb, ...] = (
         ),
     ),
     Verb("task", "One task: state, times, attempts, why it is where it is.", (_TASK,)),
+    Verb("explain", "The stored decision: why a task went where it went, and what stood against the others.", (_TASK,)),
     Verb(
         "logs", "A job's log.",
         (

@@ -32,6 +32,7 @@ from jupyter_diamond.notebook.vocabulary import (
     wall_clock,
 )
 from jupyter_diamond.notebook.wall_view import cap_text
+from jupyter_diamond.placement.explain import explain as explained
 
 from .grammar import DONE, FAILED
 from .output import UNKNOWN, as_json, number, of, pairs, say, table
@@ -265,6 +266,16 @@ def task(client: DiamondClient, said: Namespace) -> int:
         as_json(found)
         return DONE
     print_task(found)
+    return DONE
+
+
+def explain(client: DiamondClient, said: Namespace) -> int:
+    """The stored decision, as it is or in words."""
+    found = client.decision(said.task)
+    if said.json:
+        as_json(found)
+        return DONE
+    say(explained(found))
     return DONE
 
 

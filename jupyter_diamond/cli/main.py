@@ -23,8 +23,8 @@ WITHOUT_SERVER: dict[str, Callable[[Namespace], int]] = {
 }  # fmt: skip
 WITH_SERVER: dict[str, Act] = {
     "status": looks.status, "endpoints": looks.endpoints, "resources": looks.resources, "idle": looks.idle,
-    "history": looks.history, "forecast": forecast.forecast,
-    "tasks": looks.tasks, "task": looks.task, "logs": looks.logs, "events": looks.events, "env": looks.env,
+    "history": looks.history, "forecast": forecast.forecast, "tasks": looks.tasks, "task": looks.task,
+    "explain": looks.explain, "logs": looks.logs, "events": looks.events, "env": looks.env,
     "cancel": acts.cancel, "exec": acts.execute, "put-file": acts.put_file, "preflight": acts.preflight,
     "smoke": acts.smoke,
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from .explanation import Explanation
 from .handle import TaskHandle
 from .session import session
 from .tables import forecast_table, history_table, sites_table, tasks_table
@@ -12,7 +13,7 @@ from .tables import forecast_table, history_table, sites_table, tasks_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["forecast", "history", "jobs", "sites", "task", "tasks"]
+__all__ = ["explain", "forecast", "history", "jobs", "sites", "task", "tasks"]
 
 
 def task(ref: str) -> TaskHandle:
@@ -32,6 +33,16 @@ def tasks(*, active: bool | None = None, name: str | None = None, limit: int = 1
 
 
 jobs = tasks
+
+
+def explain(ref: str) -> Explanation:
+    """Why a task went where it went, by the decision that was stored: a text that notebooks show as a table, too.
+
+    ``.table()`` gives a DataFrame of all candidates, ``.decision`` the whole of it.
+
+    :raises NotFound: no such task.
+    """
+    return task(ref).explain()
 
 
 def sites(*, refresh: bool = False) -> pd.DataFrame:

@@ -14,19 +14,12 @@ from jupyter_diamond.model.task import Task
 
 from .card import Card
 from .card_text import plain, printable, static_bundle
+from .explanation import Explanation
 from .session import Session
+from .text import Text
 
 FOLLOW_S = 0.5
 LOG_BYTES = 1 << 20
-
-
-class Text(str):
-    """A text that a notebook shows as it reads, not as a quoted string."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class TaskHandle:
@@ -148,11 +141,12 @@ class TaskHandle:
         self._following.take_task(self._session.client.cancel(self.id))
         return self
 
-    def explain(self) -> Text:
-        """Why it went where it went: the decision that was stored when it was sent, not a new one."""
-        from jupyter_diamond.placement.explain import explain
+    def explain(self) -> Explanation:
+        """Why it went where it went: the decision that was stored when it was sent, not a new one.
 
-        return Text(explain(self._session.client.decision(self.id)))
+        It is a text; a notebook shows it with a table of all candidates, and ``.table()`` gives a DataFrame of them.
+        """
+        return Explanation(self._session.client.decision(self.id))
 
     # -- how it shows ------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from jupyter_diamond.model.event import Event
 from . import api
 from .client import DiamondClient
 from .completion import register
-from .handle import Text
+from .explanation import Explanation
 from .importing import imported_text, read_job
 from .login_text import LoginLink, left_text, login_text
 from .needs import envelope_of, gpus_of
@@ -25,6 +25,7 @@ from .options import OptionParser, asks_for_help, idle_parser, import_parser, po
 from .prompt import ask_code
 from .session import Session, start
 from .tables import captured_table, events_table, idle_table, idle_text
+from .text import Text
 
 HELP = """Your clusters as one pool.
 
@@ -39,7 +40,7 @@ HELP = """Your clusters as one pool.
 %diamond logs T           the job's log (--tail N lines, --follow until it ends)
 %diamond result T         what it returned
 %diamond cancel T         ask its site to end it
-%diamond explain T        why it went where it went
+%diamond explain T        why it went where it went (--as table: a DataFrame; --as text)
 %diamond events [T]       what happened, to one task or to all (--limit N)
 %diamond auth             who you are to Globus, how, and until when
 %diamond login            log in to Globus: open a link, paste its code (--web: come back through the browser)
@@ -88,6 +89,9 @@ def parsers() -> dict[str, OptionParser]:
         ),
         "logout": _parser("logout", "Revoke the Globus login and delete its tokens."),
     }
+    found["explain"].add_argument(
+        "--as", dest="form", choices=("text", "table"), help="plain text, or a DataFrame of all candidates"
+    )
     found["login"].add_argument("--web", action="store_true", help="come back through the browser")
     found["history"].add_argument("SITE", help="a site's name")
     found["history"].add_argument("--hours", type=positive, default=24, metavar="N", help="the last N hours (24)")
@@ -120,7 +124,7 @@ class DiamondMagics(Magics):
             "logs": lambda said: api.task(said.T).logs(follow=said.follow, tail=said.tail),
             "result": lambda said: api.task(said.T).result(),
             "cancel": lambda said: api.task(said.T).cancel(),
-            "explain": lambda said: api.task(said.T).explain(),
+            "explain": self._explain,
             "events": self._events,
             "auth": lambda said: Text(login_text(self._session.client.login())),  # noqa: ARG005 - it takes no options
             "login": self._login,
@@ -145,11 +149,9 @@ class DiamondMagics(Magics):
             return
         done = self._said(lambda: submit(self._session, line, cell))
         if isinstance(done, DryRun):
-            from jupyter_diamond.placement.explain import explain
-
             _show(Text(describe(done)))
             _show(captured_table(done.captured.captured))
-            _show(Text(explain(done.decision)))
+            _show(Explanation(done.decision))
 
     def _run(self, command: str, rest: str) -> Any:
         parser = self._parsers.get(command)
@@ -176,6 +178,10 @@ class DiamondMagics(Magics):
         if apart:
             _show(Text(apart))
         return idle_table(found, datetime.now(timezone.utc))
+
+    def _explain(self, said: Any) -> Any:
+        found = api.explain(said.T)
+        return Text(found) if said.form == "text" else found.table() if said.form == "table" else found
 
     def _login(self, said: Any) -> Any:
         client = self._session.client

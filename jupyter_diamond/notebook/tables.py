@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def tasks_table(tasks: Iterable[TaskSummary], now: datetime) -> pd.DataFrame:
     """One row a task, newest first."""
     rows = [_task_row(task, now) for task in tasks]
-    return _frame(rows, ["name", "state", "where", "job", "elapsed", "limit", "submitted", "why", "id"])
+    return frame_of(rows, ["name", "state", "where", "job", "elapsed", "limit", "submitted", "why", "id"])
 
 
 def _task_row(task: TaskSummary, now: datetime) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def sites_table(snapshot: Snapshot, now: datetime) -> pd.DataFrame:
     columns = [
         "site", "partition", "health", "free cpus", "cpus", "free gpus", "gpus", "running", "pending", "age", "problem",
     ]  # fmt: skip
-    frame = _frame(rows, columns)
+    frame = frame_of(rows, columns)
     counts = ["free cpus", "cpus", "free gpus", "gpus", "running", "pending"]
     typed: pd.DataFrame = frame.astype(dict.fromkeys(counts, "Int64"))
     return typed
@@ -106,7 +106,7 @@ def history_table(past: SiteHistory) -> pd.DataFrame:
         for each in past.series
         for place, moment in enumerate(each.at)
     ]
-    frame = _frame(rows, ["at", "partition", "unit", *names.values()])
+    frame = frame_of(rows, ["at", "partition", "unit", *names.values()])
     typed = frame.astype(dict.fromkeys(names.values(), "Float64") | {"readings": "Int64"})
     ordered: pd.DataFrame = typed.sort_index(kind="stable")
     return ordered
@@ -155,7 +155,7 @@ def idle_table(found: Idle, now: datetime) -> pd.DataFrame:
         "site", "partition", "jobs now", "free gpus", "gpu", "gpu memory", "free cpus", "free memory", "pending",
         "limit", "age",
     ]  # fmt: skip
-    frame = _frame(rows, columns)
+    frame = frame_of(rows, columns)
     typed: pd.DataFrame = frame.astype(dict.fromkeys(["jobs now", "free gpus", "free cpus", "pending"], "Int64"))
     for kind in ("unknown", "full", "refused"):
         typed.attrs[kind] = {
@@ -198,7 +198,7 @@ def events_table(events: Iterable[Event]) -> pd.DataFrame:
         }
         for event in events
     ]
-    return _frame(rows, ["seq", "at", "type", "subject", "data"])
+    return frame_of(rows, ["seq", "at", "type", "subject", "data"])
 
 
 def captured_table(captured: Iterable[Captured]) -> pd.DataFrame:
@@ -213,10 +213,11 @@ def captured_table(captured: Iterable[Captured]) -> pd.DataFrame:
         }
         for item in captured
     ]
-    return _frame(rows, ["name", "type", "travels as", "size", "detail"])
+    return frame_of(rows, ["name", "type", "travels as", "size", "detail"])
 
 
-def _frame(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+def frame_of(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """A table whose first column is its index."""
     import pandas as pd  # takes a second: not when the extension is loaded
 
     frame: pd.DataFrame = pd.DataFrame(rows, columns=pd.Index(columns))

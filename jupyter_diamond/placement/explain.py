@@ -4,30 +4,54 @@ from __future__ import annotations
 
 import textwrap
 
-from jupyter_diamond.model.decision import Answer, Candidate, Decision
+from jupyter_diamond.model.decision import Decision
 
-from . import words
+from .comparison import name
+from .explain_rows import (
+    TERMS,
+    Row,
+    answer_of,
+    chosen_lines,
+    groups,
+    how,
+    next_best,
+    rows,
+    telling_rules,
+    telling_terms,
+    ties,
+    weighed,
+)
 
 WIDTH = 100
-_ANSWERS = {"pass": "yes", "fail": "NO", "unknown": "?"}
+_MOST_SIZES = 6
 
 
 def explain(decision: Decision) -> str:
     """The choice, the runners-up, refusals grouped by reason, warnings, and a table of all candidates."""
-    made = decision.made_at.strftime("%Y-%m-%d %H:%M:%S UTC")
-    how = "by the rules" if decision.mode == "rules" else "where you pinned it, within the rules"
-    blocks = [decision.sentence, f"Decided {made}, {how}, from snapshot {decision.snapshot_id}."]
+    blocks = [decision.sentence, how(decision), *filter(None, ["\n".join(chosen_lines(decision))])]
     choice = decision.choice
-    if choice is not None and choice.size is not None:
-        blocks.append(f"Size: {words.size(choice.size)}, for {words.duration(choice.size.walltime_s)}.")
-    blocks += _block("Ties", [_name(decision.candidates[at]) for at in decision.ties])
-    blocks += _block("Warnings", list(decision.warnings))
-    blocks += _block("Refused", _grouped(decision, "fail"))
-    blocks += _block("Not known", _grouped(decision, "unknown"))
+    if choice is not None:
+        blocks += _block(f"Sizes weighed at {name(choice)}, best first", weighed(choice)[:_MOST_SIZES])
+    for title, lines in sections(decision):
+        blocks += _block(title, lines)
     blocks = [_wrapped(block) for block in blocks]
     if decision.candidates:
-        blocks += _table(decision)
+        blocks += _tables(decision)
     return "\n\n".join(blocks)
+
+
+def sections(decision: Decision) -> list[tuple[str, list[str]]]:
+    """What is said beside the choice and above the table, in the order in which it is read."""
+    wishes = [*groups(decision, "fail", soft=True), *groups(decision, "unknown", soft=True)]
+    found = [
+        ("Warnings", list(decision.warnings)),
+        ("Ties", ties(decision)),
+        ("Next best", next_best(decision)),
+        ("Refused", [group.line for group in groups(decision, "fail")]),
+        ("Not known", [group.line for group in groups(decision, "unknown")]),
+        ("Wishes not met", [group.line for group in wishes]),
+    ]
+    return [(title, lines) for title, lines in found if lines]
 
 
 def _wrapped(block: str) -> str:
@@ -42,51 +66,34 @@ def _block(title: str, lines: list[str]) -> list[str]:
     return ["\n".join([f"{title}:", *(f"  - {line}" for line in lines)])] if lines else []
 
 
-def _name(candidate: Candidate) -> str:
-    return words.place(candidate.site, candidate.partition) + (" (simulated)" if candidate.simulated else "")
+def _tables(decision: Decision) -> list[str]:
+    """One table where it is narrow enough, else the estimates first and the verdicts below them."""
+    listed = rows(decision)
+    telling, easy = telling_rules(decision)
+    terms = telling_terms(listed)
+    first = ["", "candidate", "account", "size", *(TERMS[at] for at in terms), "ahead", "age"]
+    estimates = [[*_facts(row), *(row.terms[at] for at in terms), row.ahead, row.age] for row in listed]
+    verdicts = [[answer_of(row.candidate, rule) for rule in telling] for row in listed]
+    whole = _table([*first, *telling], [[*left, *right] for left, right in zip(estimates, verdicts, strict=True)])
+    tables = [whole]
+    if telling and max(len(line) for line in whole.splitlines()) > WIDTH:
+        names = [[row.mark, row.place] for row in listed]
+        parted = [[*left, *right] for left, right in zip(names, verdicts, strict=True)]
+        tables = [_table(first, estimates), _table(["", "candidate", *telling], parted)]
+    return [*tables, _wrapped(f"Every candidate passes: {', '.join(easy)}.")] if easy else tables
 
 
-def _grouped(decision: Decision, answer: Answer) -> list[str]:
-    groups: dict[str, list[str]] = {}
-    for candidate in decision.candidates:
-        for verdict in candidate.verdicts:
-            if verdict.answer == answer:
-                groups.setdefault(verdict.sentence, []).append(_name(candidate))
-    return [f"{', '.join(names)}: {words.clause(sentence)}." for sentence, names in groups.items()]
+def _facts(row: Row) -> list[str]:
+    return [row.mark, row.place, row.account, row.size]
 
 
-def _table(decision: Decision) -> list[str]:
-    """One column for each rule that somebody does not pass, and a line that names the others."""
-    passed: dict[str, bool] = {}
-    for each in decision.candidates:
-        for verdict in each.verdicts:
-            passed[verdict.rule] = passed.get(verdict.rule, True) and verdict.answer == "pass"
-    rules = [rule for rule, by_all in passed.items() if not by_all]
-    easy = [rule for rule, by_all in passed.items() if by_all]
-    head = ["", "candidate", "account", "size", "starts", "ahead", "age", *rules]
-    order = sorted(range(len(decision.candidates)), key=lambda at: (decision.candidates[at].rank or 1 << 30, at))
-    rows = [head, *(_row(decision.candidates[at], rules, chosen=at == decision.chosen) for at in order)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    right = {head.index("ahead"), head.index("age")}
-    table = "\n".join(
+def _table(head: list[str], body: list[list[str]]) -> str:
+    lines = [head, *body]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    right = {at for at, title in enumerate(head) if title in ("ahead", "age", "in all")}
+    return "\n".join(
         "  ".join(
-            cell.rjust(widths[at]) if at in right else cell.ljust(widths[at]) for at, cell in enumerate(row)
+            cell.rjust(widths[at]) if at in right else cell.ljust(widths[at]) for at, cell in enumerate(line)
         ).rstrip()
-        for row in rows
+        for line in lines
     )
-    return [table, _wrapped(f"Every candidate passes: {', '.join(easy)}.")] if easy else [table]
-
-
-def _row(candidate: Candidate, rules: list[str], *, chosen: bool) -> list[str]:
-    answers = {verdict.rule: verdict.answer for verdict in candidate.verdicts}
-    starts = {True: "now", False: "later", None: "?"}[candidate.starts_now] if candidate.size is not None else "-"
-    return [
-        ">" if chosen else str(candidate.rank or ""),
-        _name(candidate),
-        candidate.account or "-",
-        words.size(candidate.size) if candidate.size is not None else "-",
-        starts,
-        "?" if candidate.queue_ahead is None else str(candidate.queue_ahead),
-        "?" if candidate.record_age_s is None else words.duration(candidate.record_age_s),
-        *(_ANSWERS[answers[rule]] if rule in answers else "-" for rule in rules),
-    ]

@@ -8,9 +8,9 @@ from jupyter_diamond.model.looks import Idle, IdlePlace, OtherPlace
 from jupyter_diamond.model.snapshot import FreeNode, Record, Snapshot
 
 from .caps import for_envelope, most
+from .comparison import blockers
 from .kinds import free_gpus
 from .limits import walltime_cap
-from .sentences import blockers
 
 _MANY = 1 << 40
 

@@ -8,6 +8,8 @@ from jupyter_diamond.model.decision import Candidate, Verdict
 from jupyter_diamond.model.envelope import Envelope
 
 from . import words
+from .comparison import because, blockers, lack, name, unmet
+from .estimate_words import UNKNOWN, charge, starts
 from .rules import Place
 
 _REFUSALS = 3
@@ -27,43 +29,50 @@ def why_here(
     if not ranked:
         return _nowhere(envelope, candidates)
     first = ranked[0]
-    chosen = candidates[first]
-    pinned = " as you pinned it," if envelope.site is not None else ""
-    sentence = f"{_name(chosen)},{pinned} {_start(envelope, chosen, places[first])}"
-    if len(ranked) > 1:
-        second = ranked[1]
-        lack = _lack(candidates[second], places[second], chosen, places[first], tie=second in ties)
-        sentence += f", chosen over {_name(candidates[second])} ({lack})"
+    chosen = (candidates[first], places[first])
+    pinned = ", as you pinned it," if envelope.site is not None else ""
+    lot = f", drawn by lot (seed {envelope.seed or 0})" if envelope.objective == "random" else ""
+    sentence = f"{name(chosen[0])}{pinned} {_start(envelope, *chosen)}{_cost(chosen[0])}{lot}"
+    others = [
+        lack(envelope, (candidates[at], places[at]), chosen, tie=at in ties) for at in _worth_a_word(candidates, ranked)
+    ]
     refused = [] if envelope.site is not None else _refusals(candidates, ranked)
-    return "; ".join([sentence, *refused]) + "."
+    return "; ".join([sentence, *others, *refused]) + "."
+
+
+def _worth_a_word(candidates: Sequence[Candidate], ranked: Sequence[int]) -> list[int]:
+    """The next best, and the best one that would start now where neither of the first two does."""
+    if len(ranked) < 2:
+        return []
+    if any(_starts_now(candidates[at]) for at in ranked[:2]):
+        return [ranked[1]]
+    return [ranked[1], *[at for at in ranked[2:] if _starts_now(candidates[at])][:1]]
+
+
+def _starts_now(candidate: Candidate) -> bool:
+    wait = candidate.estimate.forecast.wait_s if candidate.estimate is not None else None
+    return wait is not None and wait < 1
 
 
 def warnings(envelope: Envelope, chosen: Candidate) -> tuple[str, ...]:
     """What the user should know about the choice before it runs."""
     found = [
-        f"{_name(chosen)}: {words.clause(verdict.sentence)}; it was chosen because you pinned it."
+        f"{name(chosen)}: {words.clause(verdict.sentence)}; it was chosen because you pinned it."
         for verdict in chosen.verdicts
-        if verdict.answer == "unknown"
+        if verdict.answer == "unknown" and not verdict.soft
     ]
+    found += [f"{name(chosen)} does not meet a wish of yours: {words.clause(each.sentence)}." for each in unmet(chosen)]
     notes = {verdict.rule: verdict for verdict in chosen.verdicts}
     if chosen.simulated:
-        found.append(f"{_name(chosen)}: nothing can be submitted to a simulated site.")
+        found.append(f"{name(chosen)}: nothing can be submitted to a simulated site.")
     if notes["whole node"].observed == "whole nodes only":
-        found.append(f"{_name(chosen)} gives, and charges, whole nodes only.")
+        found.append(f"{name(chosen)} gives, and charges, whole nodes only.")
     if "usable" in notes["health"].sentence:
-        found.append(f"{_name(chosen)}: {words.clause(notes['health'].sentence)}.")
+        found.append(f"{name(chosen)}: {words.clause(notes['health'].sentence)}.")
     size = chosen.size
     if size is not None and size.walltime_s < envelope.walltime_s.max:
-        found.append(
-            f"{_name(chosen)} allows {words.duration(size.walltime_s)}, less than the most that you asked for."
-        )
+        found.append(f"{name(chosen)} allows {words.duration(size.walltime_s)}, less than the most that you asked for.")
     return tuple(found)
-
-
-def blockers(candidate: Candidate) -> list[Verdict]:
-    """What stands against a candidate: failures, or else what is not known."""
-    fails = [verdict for verdict in candidate.verdicts if verdict.answer == "fail"]
-    return fails or [verdict for verdict in candidate.verdicts if verdict.answer == "unknown"]
 
 
 def _distinct(verdicts: list[Verdict]) -> list[Verdict]:
@@ -74,50 +83,30 @@ def _distinct(verdicts: list[Verdict]) -> list[Verdict]:
     ]
 
 
-def _name(candidate: Candidate) -> str:
-    simulated = " (simulated)" if candidate.simulated else ""
-    return words.place(candidate.site, candidate.partition) + simulated
-
-
 def _start(envelope: Envelope, candidate: Candidate, place: Place) -> str:
-    record = place.record
-    if candidate.starts_now:
-        free, noun = (record.gpus_free, "GPU") if envelope.gpus.max and record else (None, "")
-        if free is None and record is not None:
-            free, noun = record.cpus_free, "core"
-        return "starts now" if free is None else f"starts now ({words.count(free, noun)} free)"
-    return f"has to wait ({_ahead(candidate)})"
+    record, estimate = place.record, candidate.estimate
+    if estimate is None or estimate.forecast.wait_s is None:
+        said = estimate.forecast.because if estimate is not None else ""
+        return "starts at a time that is not known" + (because(said) if said else "")
+    if not _starts_now(candidate):
+        said = estimate.forecast.because
+        return f"starts {starts(estimate.forecast)}" + (because(said) if said else "")
+    free, noun = (record.gpus_free, "GPU") if envelope.gpus.max and record else (None, "")
+    if free is None and record is not None:
+        free, noun = record.cpus_free, "core"
+    known = f" ({words.count(free, noun)} free)" if free else ""
+    return f"starts {starts(estimate.forecast)}{known}"
 
 
-def _ahead(candidate: Candidate) -> str:
-    if candidate.queue_ahead is None:
-        return "how many are ahead is not known"
-    return (
-        f"{words.count(candidate.queue_ahead, 'job')} ahead" if candidate.queue_ahead else "nobody ahead, nothing free"
-    )
+def _cost(candidate: Candidate) -> str:
+    said = charge(candidate.estimate)
+    return "" if said == UNKNOWN else f", and costs {said}"
 
 
-def _lack(candidate: Candidate, place: Place, chosen: Candidate, best: Place, *, tie: bool) -> str:
-    """What the runner-up lacked, by the order in which candidates are ranked."""
-    if tie:
-        return "equally good, decided by name"
-    if not candidate.feasible and chosen.feasible:
-        return words.clause(blockers(candidate)[0].sentence)
-    if not candidate.starts_now:
-        return _ahead(candidate)
-    burns_gpus = _gpus_there(place) and not _gpus_there(best) and chosen.size is not None and not chosen.size.gpus
-    whole, part = (each.record is not None and each.record.whole_node for each in (place, best))
-    reasons = {
-        "would keep GPUs from others": burns_gpus,
-        "would take a whole node": whole and not part,
-        f"you prefer {best.site.name}": place.site.prefer < best.site.prefer,
-        "offers less of what you asked for": True,
-    }
-    return next(reason for reason, holds in reasons.items() if holds)
-
-
-def _gpus_there(place: Place) -> bool:
-    return place.record is not None and any(shape.gpus for shape in place.record.shapes)
+def _said(verdict: Verdict) -> str:
+    """A refusal with its smallest change, once."""
+    change = verdict.change if verdict.change and verdict.change not in verdict.sentence else ""
+    return words.clause(verdict.sentence) + (f" (it would pass with {change})" if change else "")
 
 
 def _refusals(candidates: Sequence[Candidate], ranked: Sequence[int]) -> list[str]:
@@ -127,8 +116,8 @@ def _refusals(candidates: Sequence[Candidate], ranked: Sequence[int]) -> list[st
     for site in dict.fromkeys(candidate.site for candidate in candidates):
         if site not in alive:
             closest = _closest(candidates, site)
-            verb = "refused" if any(each.answer == "fail" for each in closest.verdicts) else "left out"
-            refused.append(f"{site} {verb}: {words.clause(blockers(closest)[0].sentence)}")
+            verb = "refused" if _failures(closest) else "left out"
+            refused.append(f"{site} {verb}: {_said(blockers(closest)[0])}")
     more = len(refused) - _REFUSALS
     return [*refused[:_REFUSALS], f"{words.count(more, 'more site')} refused"] if more > 0 else refused
 
@@ -141,7 +130,9 @@ def _closest(candidates: Sequence[Candidate], site: str) -> Candidate:
 
 def _failures(candidate: Candidate) -> int:
     # a partition that the pin excludes is the last one to talk about
-    return sum(10 if each.rule == "pin" else 1 for each in candidate.verdicts if each.answer == "fail")
+    return sum(
+        10 if each.rule == "pin" else 1 for each in candidate.verdicts if each.answer == "fail" and not each.soft
+    )
 
 
 def _nowhere(envelope: Envelope, candidates: Sequence[Candidate]) -> str:
@@ -150,12 +141,13 @@ def _nowhere(envelope: Envelope, candidates: Sequence[Candidate]) -> str:
     asked = [site for site in sites if envelope.site in (None, site)]
     if not asked:
         return f"There is no site {envelope.site}: choose one of {', '.join(sites)}."
-    parts = []
+    reasons: dict[str, list[str]] = {}
     for site in asked:
         closest = _closest(candidates, site)
-        reasons = " and ".join(words.clause(verdict.sentence) for verdict in _distinct(blockers(closest)))
-        if all(verdict.answer != "fail" for verdict in closest.verdicts):
-            reasons += f" (to try it all the same, name --site {site})"
-        parts.append(f"{_name(closest)}: {reasons}")
+        said = ", and ".join(_said(verdict) for verdict in _distinct(blockers(closest)))
+        if not _failures(closest):
+            said += f" (to try it all the same, name --site {site})"
+        reasons.setdefault(said, []).append(name(closest))
+    parts = [f"{', '.join(names)}: {said}" for said, names in reasons.items()]
     where = "No site" if envelope.site is None else envelope.site
     return f"{where} {'can' if envelope.site is None else 'cannot'} run this. " + "; ".join(parts) + "."

@@ -283,7 +283,10 @@ def test_what_starts_now_beats_a_shorter_queue():
         E, reading("anvil", record("shared", free=[free(120)], pending=30)), reading("delta", record(pending=1))
     )
     assert chosen(decision) == ("anvil", "shared")
-    assert decision.sentence == "anvil:shared, starts now (120 cores free), chosen over delta:cpu (1 job ahead)."
+    assert decision.sentence == (
+        "anvil:shared starts now (120 cores free); "
+        "delta:cpu would start in about 2 h (1 job waits there, nothing else is known)."
+    )
 
 
 def test_the_sentence_names_choice_runner_up_and_refusals():
@@ -295,7 +298,8 @@ def test_the_sentence_names_choice_runner_up_and_refusals():
         reading("here", health="offline", read=240, problem="No route to host."),
     )
     assert decision.sentence == (
-        "anvil:shared, starts now (120 cores free), chosen over delta:cpu (14 jobs ahead); "
+        "anvil:shared starts now (120 cores free); "
+        "delta:cpu would start in about 15 h (14 jobs wait there, nothing else is known); "
         "vista refused: it allows 2 h: ask for at most --time 2h; "
         "here refused: it has not answered for 4 min (no route to host)."
     )
@@ -309,7 +313,10 @@ def test_fewer_ahead_when_nothing_starts_now():
         E, reading("a", record(pending=5)), reading("b", record(pending=3)), reading("c", record(pending=None))
     )
     assert [each.rank for each in decision.candidates] == [2, 1, 3]
-    assert "b:cpu, has to wait (3 jobs ahead), chosen over a:cpu (5 jobs ahead)" in decision.sentence
+    assert (
+        "b:cpu starts in about 4 h (3 jobs wait there, nothing else is known); a:cpu would start in about 6 h"
+        in decision.sentence
+    )
 
 
 def test_cpu_work_does_not_burn_gpu_nodes():
@@ -317,7 +324,7 @@ def test_cpu_work_does_not_burn_gpu_nodes():
         E, reading("delta", record("a100", gpus=4, free=[free(64, 4)]), record("cpu", free=[free(64)], pending=9))
     )
     assert chosen(decision) == ("delta", "cpu")
-    assert "chosen over delta:a100 (would keep GPUs from others)" in decision.sentence
+    assert "delta:a100 would start now but would keep GPUs from others" in decision.sentence
 
 
 def test_gpu_work_counts_free_gpus_not_nodes():
@@ -334,7 +341,7 @@ def test_gpu_work_counts_free_gpus_not_nodes():
 def test_part_of_a_node_beats_a_whole_one():
     decision = ask(E, reading("a", record(free=[free(128)], whole_node=True)), reading("b", record(free=[free(128)])))
     assert chosen(decision) == ("b", "cpu")
-    assert "(would take a whole node)" in decision.sentence
+    assert "a:cpu would start now but would take a whole node" in decision.sentence
 
 
 def test_preference_then_more_of_what_is_useful_then_the_name():
@@ -342,15 +349,15 @@ def test_preference_then_more_of_what_is_useful_then_the_name():
     tie = ask(E, *both)
     assert chosen(tie) == ("a", "cpu")
     assert tie.ties == (0,)
-    assert "chosen over b:cpu (equally good, decided by name)" in tie.sentence
+    assert "; b:cpu is equally good, decided by name." in tie.sentence
     preferred = ask(E, *both, sites=(site("b", prefer=1), site("a")))
     assert chosen(preferred) == ("b", "cpu")
     assert preferred.ties == ()
-    assert "(you prefer b)" in preferred.sentence
+    assert "a:cpu would start now but you prefer b" in preferred.sentence
     wide = Envelope(cpus=span(1, 64))
     larger = ask(wide, reading("b", record(free=[free(64)])), reading("a", record(free=[free(4)])))
     assert chosen(larger) == ("b", "cpu")
-    assert "(offers less of what you asked for)" in larger.sentence
+    assert "is assumed to run 6 min longer" in larger.sentence
 
 
 def test_the_order_of_readings_and_sites_does_not_matter():
@@ -402,7 +409,8 @@ def test_a_pin_keeps_to_its_site_and_prefers_what_is_known():
     )
     assert chosen(decision) == ("delta", "b")
     assert decision.sentence == (
-        "delta:b, as you pinned it, has to wait (3 jobs ahead), chosen over delta:a (its time limit is not known)."
+        "delta:b, as you pinned it, starts in about 4 h (3 jobs wait there, nothing else is known); "
+        "delta:a is not certain: its time limit is not known."
     )
     assert decision.warnings == ()
 
@@ -528,23 +536,26 @@ def test_the_explanation_says_all_of_it():
     assert text == explain(decision)
     blocks = text.split("\n\n")
     assert " ".join(blocks[0].split()) == decision.sentence
-    assert blocks[1] == "Decided 2026-11-30 12:00:00 UTC, by the rules, from snapshot 7."
-    assert blocks[2] == "Size: 8 cores, for 4 h."
-    assert blocks[3] == "Refused:\n  - delta:short, delta:quick: it allows 1 h: ask for at most --time 1h."
-    assert blocks[4] == "Not known:\n  - vista:gh: its time limit is not known."
-    table = blocks[5].splitlines()
-    assert table[0].split() == ["candidate", "account", "size", "starts", "ahead", "age", "walltime"]  # fmt: skip
-    passed = " ".join(blocks[6].split()).removeprefix("Every candidate passes: ").removesuffix(".").split(", ")
+    assert blocks[1] == "Decided 2026-11-30 12:00:00 UTC, by the rules, for earliest completion, from snapshot 7."
+    assert blocks[2] == "Size: 8 cores, for 4 h.\nTime: no wait + 1 h 33 min run (assumed) = 1 h 33 min."
+    assert blocks[3].startswith(
+        "Sizes weighed at anvil:shared, best first:\n  - 8 cores: no wait + 1 h 33 min run (assumed)"
+    )
+    assert blocks[4].startswith("Next best:\n  - delta:cpu: 15 h wait + 1 h 33 min run (assumed) = ")
+    assert blocks[5] == "Refused:\n  - delta:short, delta:quick: it allows 1 h: ask for at most --time 1h."
+    assert blocks[6] == "Not known:\n  - vista:gh: its time limit is not known."
+    estimates, table = blocks[7].splitlines(), blocks[8].splitlines()
+    assert estimates[0].split() == ["candidate", "account", "size", "starts", "runs", "in", "all", "ahead", "age"]
+    assert table[0].split() == ["candidate", "walltime"]
+    passed = " ".join(blocks[9].split()).removeprefix("Every candidate passes: ").removesuffix(".").split(", ")
     assert {"pin", "health", "partition", "capacity", "whole node"} <= set(passed)
     assert "walltime" not in passed
-    assert table[1].startswith("> ")
-    assert "anvil:shared" in table[1]
-    assert "abc" in table[1]
-    assert len(table) == 1 + len(decision.candidates)
-    for each in decision.candidates:
-        assert any(f"{each.site}:{each.partition}" in line for line in table)
-    short = next(line for line in table if "delta:short" in line)
-    assert "NO" in short.split()
+    assert estimates[1].split()[:3] == [">", "anvil:shared", "abc"]
+    for lines in (estimates, table):
+        assert len(lines) == 1 + len(decision.candidates)
+        for each in decision.candidates:
+            assert any(f"{each.site}:{each.partition}" in line for line in lines)
+    assert "NO" in next(line for line in table if "delta:short" in line).split()
     assert "?" in next(line for line in table if "vista" in line).split()
 
 

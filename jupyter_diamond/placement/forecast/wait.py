@@ -93,9 +93,10 @@ class Forecaster:
                 wait_s=HORIZON_S, method="replay", beyond=True, because="what is visible keeps it busy for 2 days"
             )
         when = datetime.fromtimestamp(self.now + start.wait_s, timezone.utc).strftime("%H:%M")
-        waits = f"behind {start.behind} waiting {'job' if start.behind == 1 else 'jobs'}" if start.behind else ""
-        frees = f"job {start.freed_by} is predicted to free its nodes about {when} UTC" if start.freed_by else ""
-        because = "; ".join(filter(None, (waits, frees))) or f"predicted for {when} UTC"
+        jobs = f"{start.behind} waiting {'job' if start.behind == 1 else 'jobs'}" if start.behind else ""
+        frees = f"job {start.freed_by}, whose nodes should free about {when} UTC" if start.freed_by else ""
+        ahead = " and ".join(filter(None, (jobs, frees)))
+        because = f"behind {ahead}" if ahead else f"predicted for {when} UTC"
         return Forecast(wait_s=start.wait_s, method="replay", because=because)
 
     def _banded(self, site: str, forecast: Forecast) -> Forecast:
