@@ -79,10 +79,10 @@ def _body(view: CardView, log: str) -> str:
         parts.append(f'<div class="jd-why">why here: {_e(view["why_here"])}</div>')
     if len(view["candidates"]) > 1:
         rows = [
-            [("▸ " if c["chosen"] else "") + c["place"], c["size"], c["starts"], c["reason"]]
+            [("▸ " if c["chosen"] else "") + c["place"], c["size"], c["starts"], c["charge"], c["reason"]]
             for c in view["candidates"]
         ]
-        parts.append(_table("jd-candidates", ("place", "size", "starts", "reason"), rows))
+        parts.append(_table("jd-candidates", ("place", "size", "starts", "charge", "reason"), rows))
     if view["captured"]:
         names = [[c["name"], c["type"], c["travels"], c["size"], c["detail"]] for c in view["captured"]]
         parts.append(_table("jd-captured", ("name", "type", "travels as", "size", ""), names))

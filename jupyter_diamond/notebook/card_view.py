@@ -11,6 +11,8 @@ from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.states import Phase, ReasonClass, State
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.placement import words
+from jupyter_diamond.placement.comparison import blockers
+from jupyter_diamond.placement.estimate_words import charge, starts_of
 
 from .vocabulary import GLYPH, LOOK, byte_size, clock, place_text, size_text, span_of_time, wall_clock
 
@@ -28,6 +30,7 @@ class CandidateRow(TypedDict):
     place: str
     size: str
     starts: str
+    charge: str
     reason: str
     chosen: bool
 
@@ -262,10 +265,11 @@ def _candidates(decision: Decision | None) -> list[CandidateRow]:
 
 
 def _candidate(candidate: Candidate, *, chosen: bool) -> CandidateRow:
-    against = [v.sentence for v in candidate.verdicts if v.answer == "fail"]
-    against = against or [v.sentence for v in candidate.verdicts if v.answer == "unknown"]
+    against = [verdict.sentence for verdict in blockers(candidate)]
     if not candidate.feasible:
         starts = "not here" if any(v.answer == "fail" for v in candidate.verdicts) else "not known"
+    elif candidate.estimate is not None:
+        starts = starts_of(candidate)
     elif candidate.starts_now:
         starts = "now"
     elif candidate.queue_ahead is not None:
@@ -277,6 +281,7 @@ def _candidate(candidate: Candidate, *, chosen: bool) -> CandidateRow:
         place=place_text(candidate.site, candidate.partition),
         size=_size(candidate.size),
         starts=starts,
+        charge="" if candidate.estimate is None or candidate.estimate.charge is None else charge(candidate.estimate),
         reason=against[0] if against else "chosen" if chosen else rank,
         chosen=chosen,
     )

@@ -1,7 +1,8 @@
 /** The stored decision as sentences: the choice, the runner-up and what it lacked, refusals grouped by rule. Pure. */
 
 import type { Candidate, Decision, Verdict } from './api-types';
-import { age, counted } from './format';
+import { charge, later, terms } from './estimatetext';
+import { UNKNOWN, age, counted } from './format';
 
 export interface Refusals {
   readonly rule: string;
@@ -15,9 +16,9 @@ export function place(candidate: Candidate): string {
   return candidate.account === null ? where : `${where} (${candidate.account})`;
 }
 
-/** What speaks against a candidate: its first failing verdict, else its first unknown one. */
+/** What speaks against a candidate: its first failing verdict, else its first unknown one. Wishes refuse nothing. */
 export function objection(candidate: Candidate): Verdict | null {
-  const first = (answer: string) => candidate.verdicts.find(verdict => verdict.answer === answer);
+  const first = (answer: string) => candidate.verdicts.find(verdict => verdict.answer === answer && !verdict.soft);
   return first('fail') ?? first('unknown') ?? null;
 }
 
@@ -42,8 +43,39 @@ export function runnerUp(decision: Decision): string {
   if (next === undefined || chosen === null) {
     return '';
   }
+  if (next.estimate !== null && chosen.estimate !== null) {
+    return `Runner-up: ${place(next)}: ${estimated(next, chosen)}.`;
+  }
   const lacked = lack(next, chosen);
   return `Runner-up: ${place(next)}${lacked === '' ? ', equal in every fact that was compared' : `, ${lacked}`}.`;
+}
+
+/** Its terms, how much later it would be done, and what it costs. */
+function estimated(next: Candidate, chosen: Candidate): string {
+  const cost = charge(next.estimate);
+  const said = [next.estimate === null ? '' : terms(next.estimate), later(next, chosen), cost === UNKNOWN ? '' : cost];
+  return said.filter(part => part !== '').join('; ');
+}
+
+/** Who is as good as the choice by the objective, and what decided; empty where nobody is. */
+export function tied(decision: Decision): string {
+  const equals = decision.ties.flatMap(at => decision.candidates[at] ?? []).map(place);
+  if (equals.length > 0) {
+    return `Equally good: ${equals.join(', ')}; decided ${decision.tie_break}.`;
+  }
+  return decision.tie_break === '' ? '' : `Others are equally good by the objective, decided ${decision.tie_break}.`;
+}
+
+/** For what it was decided: `for earliest completion`, `for random (seed 7)`. */
+export function goal(decision: Decision): string {
+  const seed = decision.seed === null ? '' : ` (seed ${decision.seed})`;
+  return `for ${decision.objective.replace(/_/g, ' ')}${seed}`;
+}
+
+/** A verdict's sentence with the smallest change that would pass, once. */
+export function saidOf(verdict: Verdict): string {
+  const { change, sentence } = verdict;
+  return change === '' || sentence.includes(change) ? sentence : `${sentence} It would pass with ${change}.`;
 }
 
 function lack(next: Candidate, chosen: Candidate): string {
@@ -68,7 +100,7 @@ export function refusals(decision: Decision): Refusals[] {
   for (const candidate of decision.candidates) {
     const against = candidate.feasible ? null : objection(candidate);
     if (against !== null) {
-      const group = groups.get(against.rule) ?? { where: [], sentence: against.sentence };
+      const group = groups.get(against.rule) ?? { where: [], sentence: saidOf(against) };
       group.where.push(place(candidate));
       groups.set(against.rule, group);
     }

@@ -3,7 +3,8 @@ import * as React from 'react';
 import type { PoolApi } from './api';
 import type { Candidate, Decision, Task } from './api-types';
 import { useNow } from './clock';
-import { choice, objection, ordered, place, refusals, runnerUp } from './explain';
+import { about, charge, startsOf, terms } from './estimatetext';
+import { choice, goal, objection, ordered, place, refusals, runnerUp, saidOf, tied } from './explain';
 import { UNKNOWN, age, count, counted, moment } from './format';
 import { useLoaded } from './loadable';
 import { Mark } from './marks';
@@ -29,6 +30,8 @@ function Explained(props: { decision: Decision }): JSX.Element {
     <div className="jp-diamond-why">
       <p className="jp-diamond-lead">{decision.sentence}</p>
       {second !== '' && <p data-part="runner-up">{second}</p>}
+      <Choice decision={decision} />
+      {tied(decision) !== '' && <p data-part="ties">{tied(decision)}</p>}
       {decision.warnings.map((warning, at) => (
         <p key={at} className="jp-diamond-tone-warning">
           {warning}
@@ -38,10 +41,24 @@ function Explained(props: { decision: Decision }): JSX.Element {
       <Table decision={decision} />
       <p className="jp-diamond-fine">
         Decided {made}
-        {decision.mode === 'pinned' ? ', at the place that was asked for' : ', by the rules'}. This is the stored
+        {decision.mode === 'pinned' ? ', at the place that was asked for' : ', by the rules'}, {goal(decision)}. This is the stored
         decision, not a new one.
       </p>
     </div>
+  );
+}
+
+/** The terms of the choice's estimate and what it costs. */
+function Choice(props: { decision: Decision }): JSX.Element | null {
+  const chosen = choice(props.decision);
+  if (chosen === null || chosen.estimate === null) {
+    return null;
+  }
+  const cost = charge(chosen.estimate);
+  return (
+    <p data-part="terms">
+      Time: {terms(chosen.estimate)}.{cost !== UNKNOWN && ` Charge: ${cost}.`}
+    </p>
   );
 }
 
@@ -74,7 +91,11 @@ function Table(props: { decision: Decision }): JSX.Element {
         <tr>
           <th scope="col">Candidate</th>
           <th scope="col">Size per node</th>
-          <th scope="col">Starts now</th>
+          <th scope="col">Starts</th>
+          <th scope="col" className="jp-mod-number">
+            In all
+          </th>
+          <th scope="col">Charge</th>
           <th scope="col" className="jp-mod-number">
             Jobs ahead
           </th>
@@ -97,7 +118,7 @@ function Row(props: { candidate: Candidate; chosen: boolean }): JSX.Element {
   const { candidate, chosen } = props;
   const [open, setOpen] = React.useState(false);
   const against = objection(candidate);
-  const starts = candidate.starts_now === null ? UNKNOWN : candidate.starts_now ? 'yes' : 'no';
+  const total = candidate.estimate?.total_s ?? null;
   const old = candidate.record_age_s === null ? UNKNOWN : age(candidate.record_age_s);
   return (
     <>
@@ -110,25 +131,48 @@ function Row(props: { candidate: Candidate; chosen: boolean }): JSX.Element {
           </button>
         </td>
         <td>{candidate.size === null ? 'not sized' : sizeText(candidate.size)}</td>
-        <td>{starts}</td>
+        <td>{startsOf(candidate)}</td>
+        <td className="jp-mod-number">{total === null ? UNKNOWN : about(total)}</td>
+        <td>{charge(candidate.estimate)}</td>
         <td className="jp-mod-number">{count(candidate.queue_ahead)}</td>
         <td className="jp-mod-number">{old}</td>
         <td>
           {against === null ? (
             <Said answer="pass" text={chosen ? 'chosen' : `feasible${candidate.rank === null ? '' : `, rank ${candidate.rank}`}`} />
           ) : (
-            <Said answer={against.answer} text={against.sentence} />
+            <Said answer={against.answer} text={saidOf(against)} />
           )}
         </td>
       </tr>
       {open && (
         <tr className="jp-diamond-verdicts">
-          <td colSpan={6}>
+          <td colSpan={8}>
+            <Weighed candidate={candidate} />
             <Verdicts candidate={candidate} />
           </td>
         </tr>
       )}
     </>
+  );
+}
+
+/** The terms of the size that is taken here, and of the others that were weighed. */
+function Weighed(props: { candidate: Candidate }): JSX.Element | null {
+  const { size, estimate, sizes } = props.candidate;
+  if (size === null || estimate === null) {
+    return null;
+  }
+  const all = [[size, estimate] as const, ...sizes];
+  return (
+    <ul aria-label={counted(all.length, 'size')} data-part="sizes">
+      {all.map(([each, its], at) => (
+        <li key={at} className="jp-mod-size">
+          <span>{sizeText(each)}</span>
+          <span>{terms(its)}</span>
+          <span>{its.charge === null ? '' : charge(its)}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -147,10 +191,10 @@ function Verdicts(props: { candidate: Candidate }): JSX.Element {
       </li>
       {verdicts.map(verdict => (
         <li key={verdict.rule} data-rule={verdict.rule} data-answer={verdict.answer}>
-          <Said answer={verdict.answer} text={verdict.rule.replace(/_/g, ' ')} />
+          <Said answer={verdict.answer} text={verdict.rule.replace(/_/g, ' ') + (verdict.soft ? ' (wish)' : '')} />
           <span>{verdict.observed}</span>
           <span>{verdict.required}</span>
-          <span>{verdict.sentence}</span>
+          <span>{saidOf(verdict)}</span>
         </li>
       ))}
     </ul>

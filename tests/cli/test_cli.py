@@ -85,6 +85,9 @@ def test_the_smoke_job_runs_for_real_and_is_verified(cli):
     assert [row["state"] for row in said["accounting"]["rows"]] == ["completed"]
     task = cli.json("task", "smoke_here")
     assert (task["state"], task["attempts"][0]["size"]["walltime_s"]) == ("completed", 300)
+    decision = cli.json("explain", "smoke_here")
+    assert decision["candidates"][decision["chosen"]]["site"] == "here"
+    assert " ".join(cli("explain", "smoke_here").out.split()).startswith(decision["sentence"])
     assert cli("logs", "smoke_here").out.splitlines()[0] == platform.node()
     assert cli("logs", "smoke_here", "--follow", "--tail", "1").status == 0
     assert task["id"] in cli("tasks").out
@@ -130,6 +133,7 @@ def test_preflight_and_doctor_find_nothing_missing_here(cli):
     ("words", "status", "said"),
     [
         (("task", "nothing"), 4, "There is no task"),
+        (("explain", "nothing"), 4, "There is no task"),
         (("logs", "nothing"), 4, "There is no task"),
         (("resources", "--site", "mars"), 4, "There is no site 'mars'; the sites are: here."),
         (("env", "mars"), 4, "There is no site 'mars'"),

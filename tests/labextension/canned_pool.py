@@ -8,6 +8,7 @@ from typing import Any
 from jupyter_diamond.model.decision import Candidate, Decision, Verdict
 from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.forecast import Estimate, Forecast
 from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.snapshot import NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.model.states import ReasonClass, State
@@ -131,6 +132,20 @@ def summary(each: Task) -> TaskSummary:
     )  # fmt: skip
 
 
+def estimate(wait: float, charge: float) -> Estimate:
+    """An hour's run after a wait with the band of half to two and a half of it."""
+    forecast = Forecast(
+        wait_s=wait,
+        low_s=0.5 * wait,
+        high_s=2.5 * wait,
+        method="replay" if wait else "fits_now",
+        because="enough is free",
+    )
+    return Estimate(
+        forecast=forecast, run_s=3600, total_s=wait + 3600, charge=charge, charge_at_most=4 * charge, charge_unit="SU"
+    )
+
+
 def decision() -> Decision:
     def verdicts(*against: Verdict) -> tuple[Verdict, ...]:
         passing = (
@@ -152,15 +167,16 @@ def decision() -> Decision:
         rule="facts_fresh", answer="unknown", observed="4 min", required="2 min", sentence="Its facts are 4 min old."
     )
     size = Size(cpus=4, gpus=1, memory_bytes=32 * GB, walltime_s=4 * 3600)
+    half = size.model_copy(update={"cpus": 2})
     return Decision(
         made_at=ago(2950), snapshot_id=40, mode="rules", envelope=Envelope(), chosen=1,
         sentence="delta:gpuA100x4 starts at once and has the most free GPUs of 2 feasible places.",
         candidates=(
             Candidate(site="delta", partition="cpu", verdicts=verdicts(no_gpu), feasible=False, record_age_s=9),
             Candidate(site="delta", partition="gpuA100x4", account="bbka-delta-gpu", size=size, verdicts=verdicts(), feasible=True,
-                      starts_now=True, queue_ahead=0, record_age_s=9, rank=1),
+                      starts_now=True, queue_ahead=0, record_age_s=9, rank=1, estimate=estimate(0, 2.0), sizes=((half, estimate(0, 1.5)),)),
             Candidate(site="delta", partition="gpuA40x4-interactive", size=size, verdicts=verdicts(), feasible=True, starts_now=False,
-                      queue_ahead=14, record_age_s=9, rank=2),
+                      queue_ahead=14, record_age_s=9, rank=2, estimate=estimate(600, 1.0)),
             Candidate(site="anvil", partition="shared", verdicts=verdicts(no_gpu), feasible=False, record_age_s=260),
             Candidate(site="anvil", partition="gpu", size=size, verdicts=verdicts(stale), feasible=False, record_age_s=260.4),
         ),

@@ -85,7 +85,7 @@ def test_why_here_gives_choice_runner_up_refusals_and_the_table(page: Page, lab:
     why = panel.locator('[role="tabpanel"][data-tab="why"]')
     expect(why.locator(".jp-diamond-lead")).to_contain_text("delta:gpuA100x4 starts at once")
     expect(why.locator('[data-part="runner-up"]')).to_have_text(
-        "Runner-up: delta:gpuA40x4-interactive, it would not start at once, 14 jobs ahead."
+        "Runner-up: delta:gpuA40x4-interactive: 10 min wait + 1 h run = 1 h 10 min; done 10 min later; about 1 SU, at most 4."
     )
     expect(why.locator('[data-part="refusals"] li').first).to_contain_text(
         "delta:cpu, anvil:shared: Its nodes have no GPU."
@@ -93,9 +93,17 @@ def test_why_here_gives_choice_runner_up_refusals_and_the_table(page: Page, lab:
     candidates = why.locator("[data-candidate]")
     expect(candidates).to_have_count(5)
     expect(candidates.first).to_have_attribute("data-chosen", "true")
+    expect(why.locator('[data-part="terms"]')).to_have_text(
+        "Time: no wait + 1 h run = 1 h. Charge: about 2 SU, at most 8."
+    )
+    expect(candidates.nth(1).locator("td").nth(2)).to_have_text("in about 10 min (5-25)")
+    expect(candidates.nth(1).locator("td").nth(4)).to_have_text("about 1 SU, at most 4")
+    expect(why.locator("p.jp-diamond-fine")).to_contain_text("by the rules, for earliest completion.")
     unknown = why.locator('[data-candidate="anvil:gpu"]')
     expect(unknown.get_by_role("img", name="unknown")).to_have_count(1)
     expect(unknown.locator("td").nth(2)).to_have_text("?")
+    candidates.first.locator("button").click()
+    expect(why.locator('[data-part="sizes"] li')).to_have_count(2)
     why.locator('[data-candidate="delta:cpu"] button').click()
     expect(why.locator('[data-rule="gpus_per_node"][data-answer="fail"]')).to_be_visible()
 

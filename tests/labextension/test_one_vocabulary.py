@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,15 @@ import pytest
 from typescript import compile_modules, evaluate
 
 from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.forecast import Estimate, Forecast
 from jupyter_diamond.model.limits import Cap, Door
 from jupyter_diamond.model.snapshot import NO_LIMIT, GpuShare, NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.model.states import ReasonClass, State
 from jupyter_diamond.notebook import card_view, vocabulary, wall_text, wall_view
-from jupyter_diamond.placement import words
+from jupyter_diamond.placement import estimate_words, words
 
 pytestmark = pytest.mark.node
-NAMES = ("format", "vocabulary", "sizetext", "sitefacts", "tasktext", "explain")
+NAMES = ("format", "vocabulary", "sizetext", "sitefacts", "tasktext", "explain", "estimatetext")
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 SECONDS = [0, 1, 59, 60, 61, 89, 90, 299, 300, 400, 3599, 3600, 3725, 5399, 5400, 86399, 86400, 90061, 172_799, 172_800,
            200_000, 31_536_000]  # fmt: skip
@@ -93,6 +95,44 @@ def test_sizes_and_places_read_the_same(folder: Path):
     assert said == [vocabulary.place_text(*place) for place in places]
     candidate = {"site": "delta", "partition": "cpu", "account": None}
     assert typescript(folder, "return explain.place(given);", candidate) == words.place("delta", "cpu")
+
+
+def estimates(dice: random.Random) -> Iterator[Estimate]:
+    """Waits, bands, terms and charges of every kind, with gaps."""
+    spans = [0.0, 0.4, 1.0, 29.5, 59.6, 60.0, 89.0, 90.0, 600.0, 3569.0, 3571.0, 5400.0, 21_599.0, 90_061.0, 400_000.0]
+
+    def maybe(values: list[float]) -> float | None:
+        return None if dice.random() < 0.25 else dice.choice(values)
+
+    for _ in range(400):
+        low, high = sorted(dice.choice(spans) for _ in range(2))
+        told = dice.random() < 0.7
+        wait = maybe(spans)
+        forecast = Forecast(
+            wait_s=wait, low_s=low if told else None, high_s=high if told else None, method="replay",
+            beyond=dice.random() < 0.1,
+        )  # fmt: skip
+        charges = [0.0, 0.004, 0.0449, 0.5, 0.95, 1.0, 3.25, 9.96, 9.94, 10.0, 1239.5, 2e6]
+        yield Estimate(
+            forecast=forecast, run_s=maybe(spans), run_assumed=dice.random() < 0.5, prepare_s=maybe(spans),
+            transfer_s=maybe(spans), total_s=wait and wait + dice.choice(spans), charge=maybe(charges),
+            charge_at_most=maybe(charges), charge_unit=dice.choice(["SU", ""]),
+        )  # fmt: skip
+
+
+def test_forecasts_terms_and_charges_read_the_same(folder: Path):
+    given = list(estimates(random.Random(7)))
+    said = typescript(
+        folder,
+        """return given.map(each => [estimatetext.starts(each.forecast), estimatetext.band(each.forecast),
+                                  estimatetext.terms(each), estimatetext.charge(each)]);""",
+        [each.model_dump(mode="json") for each in given],
+    )
+    for each, (starts, band, terms, charge) in zip(given, said, strict=True):
+        assert starts == estimate_words.starts(each.forecast)
+        assert band == estimate_words.band(each.forecast)
+        assert terms == estimate_words.terms(each)
+        assert charge == estimate_words.charge(each)
 
 
 def readings(dice: random.Random, count: int) -> Snapshot:

@@ -216,7 +216,14 @@ def test_tables_texts_and_help(kernel, rest):
     assert "task.created" in kernel.ok("%diamond events").result
     assert kernel.ok("%diamond logs fit").result == "one\ntwo"
     assert kernel.ok("%diamond logs fit --tail 1").result == "two"
-    assert kernel.ok("%diamond explain fit").result
+    assert kernel.ok("%diamond explain fit").result.startswith("starts soonest of 2 feasible")
+    assert kernel.ok("t = %diamond explain fit --as table\nprint(list(t.index))").stdout == (
+        "['delta:gpuA100x4', 'delta:cpu', 'vista:gh']\n"
+    )
+    assert kernel.ok(
+        "t = %diamond explain fit --as text\nprint(type(t).__name__, t == diamond.explain('fit'))"
+    ).stdout == ("Text True\n")
+    assert "jd-explain" in kernel.ok("print(fit.explain()._repr_html_())").stdout
     assert "%diamond tasks" in kernel.ok("%diamond").result
     assert "--follow" in kernel.ok("%diamond logs ?").result
     assert "did you mean %diamond logs?" in kernel.run("%diamond lgos fit").everything

@@ -97,7 +97,7 @@ def waits_behind_a_job() -> Decision:
         reading(cores("anvil", "shared")),
         world=World(
             Forecaster(now=NOW.timestamp(), queues={"delta": queue}, bands=ended),
-            transfer_s={"delta": 0.0, "vista": 40 * 60.0}, prepare_s={"delta": 30.0, "vista": 60.0},
+            transfer_s={"delta": 0.0, "vista": 40 * 60.0}, prepare_s={"delta": 60.0, "vista": 60.0},
         ),
     )  # fmt: skip
 
@@ -156,16 +156,16 @@ def test_who_waits_behind_a_job_reads_which_one_how_sure_that_is_and_why_not_whe
     assert decision.sentence == (
         "delta:gpuA100x4 starts in about 10 min (5-25), behind job 790, whose nodes should free about 14:20 UTC, and "
         "costs about 4 SU, at most 8; vista:gh would start now but needs 40 min to move the data and would be done "
-        "31 min later; anvil refused: it has no GPUs."
+        "30 min later; anvil refused: it has no GPUs."
     )
     blocks = unwrapped(decision)
-    assert blocks[2].splitlines()[1] == "Time: 10 min wait + 2 h run + 30 s to get ready = 2 h 10 min."
+    assert blocks[2].splitlines()[1] == "Time: 10 min wait + 2 h run + 1 min to get ready = 2 h 11 min."
     assert flat(blocks[3]) == (
         "Next best: - vista:gh: no wait + 2 h run + 1 min to get ready + 40 min to move data = 2 h 41 min; "
-        "done 31 min later; about 6 SU, at most 12."
+        "done 30 min later; about 6 SU, at most 12."
     )
     chosen = table(blocks[5])[1]
-    assert chosen[4:9] == ["in about 10 min (5-25)", "2 h", "30 s", "0 s", "2 h 10 min"]
+    assert chosen[4:9] == ["in about 10 min (5-25)", "2 h", "1 min", "0 s", "2 h 11 min"]
 
 
 def test_who_is_refused_everywhere_reads_every_reason_with_its_smallest_change():

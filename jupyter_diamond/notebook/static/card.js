@@ -136,9 +136,9 @@ function showLines(parts, view) {
 
 function showTables(parts, view) {
   if (!parts.candidates.hidden) {
-    const rows = view.candidates.map((c) => [c.place, c.size, c.starts, c.reason]);
+    const rows = view.candidates.map((c) => [c.place, c.size, c.starts, c.charge, c.reason]);
     parts.candidates.replaceChildren(
-      table("jd-candidates", ["place", "size", "starts", "reason"], rows, (i) => view.candidates[i].chosen));
+      table("jd-candidates", ["place", "size", "starts", "charge", "reason"], rows, (i) => view.candidates[i].chosen));
   }
   if (!parts.more.hidden) {
     const names = view.captured.map((c) => [c.name, c.type, c.travels, c.size, c.detail]);
