@@ -9,12 +9,19 @@ from .envelope import Envelope, Objective, Size
 from .forecast import Estimate
 
 Answer = Literal["pass", "fail", "unknown"]
+Heading = Literal[
+    "health", "authorization", "partition", "architecture", "accelerator", "capacity", "walltime", "container",
+    "user limits", "credit",
+]  # fmt: skip
+"""Under which rules are shown, in this order."""
 
 
 class Verdict(Value):
     """One rule's answer for one candidate."""
 
     rule: str
+    heading: Heading | None = None
+    """None in decisions that were stored before rules had headings."""
     answer: Answer
     observed: str
     required: str

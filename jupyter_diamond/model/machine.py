@@ -186,6 +186,28 @@ class AccountName(Fact):
     pattern: str
 
 
+class Fabric(Fact):
+    """The network between nodes, with the names of its kind and speed: ``InfiniBand NDR``."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9]+([ -][A-Za-z0-9]+)*$")
+    nodes: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    """The kinds of node that have it; empty: all."""
+
+
+BalanceForm = Literal["accounts", "mybalance", "sbank", "taccinfo"]
+
+
+class BalanceCommand(Fact):
+    """The site's own command that tells what is left on accounts. ``form`` is how its answer is read.
+
+    Without a form what it prints is not documented, so balances there are unknown. ``unit`` is that of the charges.
+    """
+
+    command: str = Field(pattern=r"^[A-Za-z0-9_/.-]+( [A-Za-z0-9_/.:=-]+)*$")
+    form: BalanceForm | None = None
+    unit: str = ""
+
+
 class Container(Fact):
     """A container runtime and the line that brings it, where one is needed."""
 
@@ -225,6 +247,8 @@ class Machine(Value):
     charges: tuple[Charge, ...] = ()
     accounts: tuple[AccountName, ...] = ()
     containers: tuple[Container, ...] = ()
+    fabrics: tuple[Fabric, ...] = ()
+    balance: BalanceCommand | None = None
     login_limits: tuple[LoginLimit, ...] = ()
     poll_floor: PollFloor | None = None
     notes: tuple[LoginLimit, ...] = ()
@@ -256,11 +280,11 @@ class Machine(Value):
                 for name, part in parts.items()
             },
         }
-        for field in ("select_by", "whole_node", "gpu_visible_in_gres", "poll_floor"):
+        for field in ("select_by", "whole_node", "gpu_visible_in_gres", "poll_floor", "balance"):
             fact = getattr(self, field)
             changes[field] = fact if fact is not None and _sure(fact) else None
         for field in ("hosts", "forbidden_options", "required_options", "charges", "accounts", "containers",
-                      "login_limits", "notes"):  # fmt: skip
+                      "fabrics", "login_limits", "notes"):  # fmt: skip
             changes[field] = tuple(fact for fact in getattr(self, field) if _sure(fact))
         return self.model_copy(update=changes)
 
@@ -298,10 +322,18 @@ class Machine(Value):
             ),
             forbidden_options=tuple(each.option for each in self.forbidden_options),
             containers=tuple(each.runtime for each in self.containers),
+            fabric=self.fabric(partition),
         )
         if part is None:
             return policy
         return policy.model_copy(update={**part.rules(), "charge": self.charge(partition)})
+
+    def fabric(self, partition: str) -> str | None:
+        """The network of all nodes of a partition; None where it is not documented, or differs."""
+        part = self.partitions.get(partition)
+        named = set(part.nodes) if part is not None else set()
+        everywhere = [each.name for each in self.fabrics if not each.nodes or (named and named <= set(each.nodes))]
+        return everywhere[0] if len(everywhere) == 1 else None
 
     def charge(self, partition: str) -> ChargeModel | None:
         """What an hour of a described partition costs; None where that is not documented, or not for sure."""

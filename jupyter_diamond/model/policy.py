@@ -69,6 +69,8 @@ class PartitionPolicy(Value):
     """How its jobs give way to others; empty: they do not, as far as is known."""
     containers: tuple[str, ...] = ()
     """The container runtimes of the machine; empty: none is known."""
+    fabric: str | None = None
+    """The network between its nodes, as documented: ``InfiniBand NDR``."""
     account_pattern: str | None = None
     """A shell pattern that the account's name follows, e.g. ``*-delta-gpu``."""
     required_options: tuple[RequiredOption, ...] = ()

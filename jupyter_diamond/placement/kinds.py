@@ -76,10 +76,11 @@ def right_gpu(envelope: Envelope, shape: NodeShape) -> bool | None:
     if shape.gpu_kinds:  # which kind a job gets is not known, unless all will do, or none
         answers = {right_gpu(envelope, each) for each in variants(shape)}
         return answers.pop() if len(answers) == 1 else None
-    return _all((_right_model(envelope, shape), _right_memory(envelope, shape)))
+    return _all((right_model(envelope, shape), _right_memory(envelope, shape)))
 
 
-def _right_model(envelope: Envelope, shape: NodeShape) -> bool | None:
+def right_model(envelope: Envelope, shape: NodeShape) -> bool | None:
+    """Its GPUs are of a kind that is asked; the memory of one does not matter."""
     if envelope.gpu_model is None:
         return True
     if shape.gpu_model is None:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from jupyter_diamond.model.decision import Verdict
 from jupyter_diamond.model.envelope import Envelope
-from jupyter_diamond.model.limits import Cap, Door
+from jupyter_diamond.model.limits import Cap, Door, SiteLimits
 from jupyter_diamond.model.snapshot import Record
 
 from . import caps, words
@@ -34,10 +34,11 @@ def admission(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
             return verdict("admission", "unknown", "unknown", required, said)
         if name is not None and _among(name, denied):
             said = f"It does not take jobs of the {_WORDS[what]} {name}: add another --{what}."
-            return verdict("admission", "fail", observed, required, said)
+            change = _another(what, name, denied, limits)
+            return verdict("admission", "fail", observed, required, said, change=change)
         if name is not None and allowed and not _among(name, allowed):
             said = f"It takes jobs of {_one_of(allowed)} only, not of the {_WORDS[what]} {name}: add --{what}."
-            return verdict("admission", "fail", observed, required, said)
+            return verdict("admission", "fail", observed, required, said, change=f"--{what} {allowed[0]}")
     return _own(envelope, place, account, observed, required)
 
 
@@ -49,15 +50,22 @@ def _own(envelope: Envelope, place: Place, account: str | None, observed: str, r
     yours = tuple(dict.fromkeys(each.account for each in limits.associations))
     if account is not None and "*" not in account and not _among(account, yours):
         said = f"You have no account {account} there: add --account with one of {_one_of(yours)}."
-        return verdict("admission", "fail", observed, _one_of(yours), said)
+        return verdict("admission", "fail", observed, _one_of(yours), said, change=f"--account {yours[0]}")
     mine = caps.association(limits, account, place.partition)
     if envelope.qos is not None and mine is not None and mine.qos and not _among(envelope.qos, mine.qos):
         said = f"On {mine.account} you may not name QOS {envelope.qos}: choose one of {_one_of(mine.qos)}."
-        return verdict("admission", "fail", observed, _one_of(mine.qos), said)
+        return verdict("admission", "fail", observed, _one_of(mine.qos), said, change=f"--qos {mine.qos[0]}")
     return verdict("admission", "pass", observed, required, "It takes jobs of your account.")
 
 
 _WORDS = {"account": "account", "qos": "QOS"}
+
+
+def _another(what: str, name: str, denied: tuple[str, ...], limits: SiteLimits | None) -> str:
+    """An account of the user's own that is not kept out; nothing where none is known."""
+    own = [each.account for each in limits.associations] if limits is not None and what == "account" else []
+    open_ = [each for each in own if each != name and not _among(each, denied)]
+    return f"--{what} {open_[0]}" if open_ else ""
 
 
 def _among(name: str, names: tuple[str, ...]) -> bool:
@@ -87,8 +95,9 @@ def allowance(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     for cap in held:
         asked = _least(envelope, record, cap)
         if asked is not None and (asked < cap.amount if cap.least else asked > cap.amount):
-            said = _refusal(envelope, cap)
-            return verdict("allowance", "fail", caps.amount_text(cap, cap.amount), caps.amount_text(cap, asked), said)
+            said, change = _refusal(envelope, cap)
+            has, wants = (caps.amount_text(cap, amount) for amount in (cap.amount, asked))
+            return verdict("allowance", "fail", has, wants, said, change=change)
     for cap in held:
         asked = _least(envelope, record, cap)
         if cap.left is not None and asked is not None and not cap.least and asked > cap.left:
@@ -116,21 +125,23 @@ def _least(envelope: Envelope, record: Record, cap: Cap) -> int | None:
     return nodes if cap.on == "nodes" else 1
 
 
-def _refusal(envelope: Envelope, cap: Cap) -> str:
+def _refusal(envelope: Envelope, cap: Cap) -> tuple[str, str]:
     least = "at least" if cap.least else "at most"
     said = f"{cap.source} gives {least} {caps.amount_text(cap, cap.amount)} {_FOR[cap.per]}"
     if cap.least:
         said = f"{cap.source} is for jobs of at least {caps.amount_text(cap, cap.amount)}"
     if cap.amount == 0 or cap.on in ("running", "queued"):
-        return f"{said}: add another --qos or --account."
+        return f"{said}: add another --qos or --account.", ""
     each = cap.amount // max(envelope.nodes.min, 1) if not cap.least else -(-cap.amount // envelope.nodes.max)
     change = {
         "gpus": f"--gpus {each}", "cpus": f"--cpus {each}", "nodes": f"--nodes {cap.amount}",
         "memory_bytes": f"--memory {words.memory(each)}", "walltime_s": f"--time {words.time_option(cap.amount)}",
     }.get(cap.on, "")  # fmt: skip
     if each == 0 and cap.on in ("gpus", "cpus", "memory_bytes"):
-        return f"{said}: ask for fewer nodes."
-    return f"{said}: ask for {least} {change}."
+        per_node = {"gpus": envelope.gpus.min, "cpus": envelope.cpus.min}.get(cap.on, 0)
+        fewer = cap.amount // per_node if per_node else 0
+        return f"{said}: ask for fewer nodes.", f"--nodes {fewer}" if fewer else ""
+    return f"{said}: ask for {least} {change}.", change
 
 
 _FOR = {

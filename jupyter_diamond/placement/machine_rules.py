@@ -1,4 +1,4 @@
-"""The rules that come from what is known of a machine: architecture, accelerator, how to ask, and on which account.
+"""The rules that come from what is known of a machine: architecture, fabric, containers, how to ask, which account.
 
 Where nothing is known of a machine, only what the request itself names can be unknown; a request that names nothing
 passes.
@@ -11,10 +11,9 @@ from fnmatch import fnmatchcase
 from jupyter_diamond.model.decision import Answer, Verdict
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.policy import PartitionPolicy
-from jupyter_diamond.model.snapshot import NodeShape
 
 from . import words
-from .kinds import gpu_type, right_arch, right_gpu, variants
+from .kinds import gpu_words, right_arch
 from .place import Clock, Place, verdict
 
 _ALWAYS_GIVEN = frozenset({"nodes", "time", "walltime", "constraint"})
@@ -26,8 +25,9 @@ def reality(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     simulated = place.site.simulated or (place.reading is not None and place.reading.simulated)
     observed = "simulated" if simulated else "live"
     if simulated and envelope.site != place.site.name:
-        sentence = f"It is simulated, so nothing runs there; name --site {place.site.name} to see what it would say."
-        return verdict("reality", "fail", observed, "live", sentence)
+        change = f"--site {place.site.name}"
+        sentence = f"It is simulated, so nothing runs there; name {change} to see what it would say."
+        return verdict("reality", "fail", observed, "live", sentence, change=change)
     said = "It is simulated: nothing can be submitted to it." if simulated else "It is a live site."
     return verdict("reality", "pass", observed, "live", said)
 
@@ -44,61 +44,58 @@ def architecture(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
         return verdict("architecture", "pass", observed, wanted, f"Its nodes are {wanted}.")
     if answers == {False}:
         sentence = f"Its nodes are {' and '.join(found)}: leave out --arch {wanted}, or choose another place."
-        return verdict("architecture", "fail", observed, wanted, sentence)
+        return verdict("architecture", "fail", observed, wanted, sentence, change=f"--arch {found[0]}")
     if {True, False} <= answers:
         sentence = f"It mixes {' and '.join(found)} nodes, and which one a job gets is not known."
         return verdict("architecture", "unknown", observed, wanted, sentence)
     return verdict("architecture", "unknown", observed, wanted, "The architecture of its nodes is not known.")
 
 
-def accelerator(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
-    """Its GPUs are of the kind that is asked, each with enough memory."""
-    required = _wanted_gpu(envelope)
-    gpus = [each for shape in place.shapes if shape.gpus != 0 for each in variants(shape)]
-    observed = ", ".join(dict.fromkeys(_gpu(shape) for shape in gpus)) or ("no GPU" if place.shapes else "unknown")
-    if not required:
-        return verdict("accelerator", "pass", observed, "any", "Any GPU will do.")
-    answer, sentence = _judged_gpus(envelope, place, gpus)
-    return verdict("accelerator", answer, observed, required, sentence)
+def fabric(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
+    """The network between its nodes is the one that is asked: every word of it is in the documented name."""
+    wanted = envelope.fabric
+    known = place.policy.fabric if place.policy is not None else None
+    if wanted is None:
+        return verdict("fabric", "pass", known or "unknown", "any", "Any network will do.")
+    if known is None:
+        return verdict("fabric", "unknown", "unknown", wanted, "The network between its nodes is not known.")
+    if gpu_words(wanted) <= gpu_words(known):
+        return verdict("fabric", "pass", known, wanted, f"Its nodes are connected by {known}.")
+    sentence = f"Its nodes are connected by {known}: leave out --fabric {wanted}, or choose another place."
+    return verdict("fabric", "fail", known, wanted, sentence, change=f"--fabric {words.option(known)}")
 
 
-def _judged_gpus(envelope: Envelope, place: Place, gpus: list[NodeShape]) -> tuple[Answer, str]:
-    answers = {right_gpu(envelope, shape) for shape in gpus}
-    if place.shapes and not gpus:
-        return "fail", "It has no GPU."
-    if answers == {True}:
-        return "pass", "Its GPUs are of the kind that you asked for."
-    if answers == {False}:
-        return "fail", _wrong_gpu(envelope, gpus)
-    if True in answers:
-        name = gpu_type(envelope, place.record)
-        if name is not None:
-            return "pass", f"It mixes kinds of GPU; the job asks for {name}."
-        return "unknown", "It mixes kinds of GPU, and a job cannot name there the one that you asked for."
-    what = "kind" if any(shape.gpu_model is None for shape in gpus) else "memory"
-    return "unknown", f"The {what} of its GPUs is not known."
+_SAME_RUNTIME = {"singularity": "apptainer"}
+"""Singularity's name since it joined the Linux Foundation."""
 
 
-def _wanted_gpu(envelope: Envelope) -> str:
-    memory = envelope.gpu_memory_bytes
-    parts = [envelope.gpu_model or "", "" if memory is None else f"{words.memory(memory)} each"]
-    return ", ".join(part for part in parts if part)
+def container(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
+    """The container runtime that is asked is there."""
+    wanted = envelope.container
+    known = place.policy.containers if place.policy is not None else ()
+    observed = ", ".join(known) or "unknown"
+    if wanted is None:
+        return verdict("container", "pass", observed, "none", "No container is asked for.")
+    if not known:
+        return verdict("container", "unknown", observed, wanted, "Which container runtimes it has is not known.")
+    name = wanted.casefold()
+    if _SAME_RUNTIME.get(name, name) in {_SAME_RUNTIME.get(each, each) for each in known}:
+        return verdict("container", "pass", observed, wanted, f"It has {wanted}.")
+    sentence = f"It has {_one_of(known)}, not {wanted}: ask for --container {known[0]}, or choose another place."
+    return verdict("container", "fail", observed, wanted, sentence, change=f"--container {known[0]}")
 
 
-def _gpu(shape: NodeShape) -> str:
-    memory = "" if shape.gpu_memory_bytes is None else f" {words.memory(shape.gpu_memory_bytes)}"
-    return (shape.gpu_model or "unknown GPU") + memory
-
-
-def _wrong_gpu(envelope: Envelope, gpus: list[NodeShape]) -> str:
-    """What is wrong with all of them, and the smallest change that would pass."""
-    any_size = envelope.model_copy(update={"gpu_memory_bytes": None})
-    right_model = [shape for shape in gpus if right_gpu(any_size, shape) is not False]
-    if envelope.gpu_memory_bytes is not None and right_model:
-        most = max(shape.gpu_memory_bytes or shape.gpu_memory_at_most_bytes or 0 for shape in right_model)
-        return f"Its GPUs have {words.memory(most)} each: ask for at most --gpu-memory {words.memory(most)}."
-    have = " and ".join(dict.fromkeys(shape.gpu_model for shape in gpus if shape.gpu_model is not None))
-    return f"Its GPUs are {have}: leave out --gpu-model {envelope.gpu_model}, or choose another place."
+def preemptible(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
+    """Its jobs do not give way to others, unless the user said that they may."""
+    how = place.policy.preemptible if place.policy is not None else ""
+    required = "may give way" if envelope.preemptible else "keeps its nodes"
+    if not how:
+        return verdict("preemptible", "pass", "not known to give way", required, "Its jobs are not known to give way.")
+    observed = f"gives way: {how}"
+    if envelope.preemptible:
+        return verdict("preemptible", "pass", observed, required, "Its jobs give way to others, as you allow.")
+    sentence = f"Its jobs may be ended for others ({how}): add --preemptible to allow it."
+    return verdict("preemptible", "fail", observed, required, sentence, change="--preemptible")
 
 
 def gpu_count(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -112,7 +109,7 @@ def gpu_count(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
         return verdict("GPU count", "pass", said, required, f"It gives {said} GPUs.")
     nearest = min(counts, key=lambda count: (abs(count - envelope.gpus.min), -count))
     sentence = f"It gives a job {said} GPUs: ask for --gpus {nearest}."
-    return verdict("GPU count", "fail", said, required, sentence)
+    return verdict("GPU count", "fail", said, required, sentence, change=f"--gpus {nearest}")
 
 
 def access(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -120,40 +117,41 @@ def access(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     policy = place.policy
     if policy is None:
         return verdict("access", "pass", "no profile", "open to jobs", "Nothing is known that keeps jobs away.")
-    answer, observed, sentence = (
-        _way_in(policy) or _least_job(envelope, policy) or ("pass", "open", "Jobs may name it.")
+    answer, observed, sentence, change = (
+        _way_in(policy, place.site.name) or _least_job(envelope, policy) or ("pass", "open", "Jobs may name it.", "")
     )
-    return verdict("access", answer, observed, "open to jobs", sentence)
+    return verdict("access", answer, observed, "open to jobs", sentence, change=change)
 
 
-_Finding = tuple[Answer, str, str]
-"""An answer, what was observed, and the sentence."""
+_Finding = tuple[Answer, str, str, str]
+"""An answer, what was observed, the sentence, and the change."""
 
 
-def _way_in(policy: PartitionPolicy) -> _Finding | None:
+def _way_in(policy: PartitionPolicy, site: str) -> _Finding | None:
     if not policy.selectable:
         sentence = f"{policy.machine} takes a constraint and a QOS, never a partition: choose {_one_of(policy.lanes)}."
-        return "fail", "not to be named", sentence
+        return "fail", "not to be named", sentence, f"--site {site}:{policy.lanes[0]}" if policy.lanes else ""
     if policy.reached_through is not None:
         through = policy.reached_through
-        return "fail", f"through {through}", f"Jobs come here through {through}: choose that one."
+        said = f"Jobs come here through {through}: choose that one."
+        return "fail", f"through {through}", said, f"--site {site}:{through}"
     if policy.unavailable:
-        return "unknown", "unavailable", f"Of it, {policy.unavailable}."
+        return "unknown", "unavailable", f"Of it, {policy.unavailable}.", ""
     if policy.by_request:
-        return "unknown", "on request", "It is given on request; whether to you is not known."
+        return "unknown", "on request", "It is given on request; whether to you is not known.", ""
     return None
 
 
 def _least_job(envelope: Envelope, policy: PartitionPolicy) -> _Finding | None:
     nodes, seconds = policy.min_nodes, policy.min_walltime_s
     if nodes is not None and nodes > envelope.nodes.max:
-        sentence = f"It is for jobs of {nodes} nodes and more: ask for --nodes {nodes}."
-        return "fail", f"from {words.count(nodes, 'node')}", sentence
+        change = f"--nodes {nodes}"
+        sentence = f"It is for jobs of {nodes} nodes and more: ask for {change}."
+        return "fail", f"from {words.count(nodes, 'node')}", sentence, change
     if seconds is not None and seconds > envelope.walltime_s.max:
-        sentence = (
-            f"It takes no job shorter than {words.duration(seconds)}: ask for --time {words.time_option(seconds)}."
-        )
-        return "fail", f"from {words.duration(seconds)}", sentence
+        change = f"--time {words.time_option(seconds)}"
+        sentence = f"It takes no job shorter than {words.duration(seconds)}: ask for {change}."
+        return "fail", f"from {words.duration(seconds)}", sentence, change
     return None
 
 
@@ -172,7 +170,8 @@ def options(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
             continue
         why = f" ({each.why})" if each.why else ""
         sentence = f"{policy.machine} requires {_option_word(each.option)}{why}: {_how(each.option, each.example)}."
-        return verdict("options", "fail", f"no {each.option}", required, sentence)
+        change = f"--{each.option} {each.example}".strip() if each.option in ("account", "qos") and each.example else ""
+        return verdict("options", "fail", f"no {each.option}", required, sentence, change=change)
     if "--mem" in policy.forbidden_options and envelope.memory_bytes is not None:
         sentence = "It refuses to be asked for memory, which comes with the node; the job does not ask."
         return verdict("options", "pass", "--mem refused", required, sentence)
@@ -206,4 +205,4 @@ def account(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     if fnmatchcase(name, pattern):
         return verdict("account", "pass", name, pattern, "The account is of the right kind.")
     sentence = f"Accounts that pay here are named like {pattern}, not {name}: add --account {pattern}."
-    return verdict("account", "fail", name, pattern, sentence)
+    return verdict("account", "fail", name, pattern, sentence, change=f"--account {pattern}")

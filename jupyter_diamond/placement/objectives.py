@@ -10,6 +10,7 @@ from jupyter_diamond.model.decision import Candidate
 from jupyter_diamond.model.envelope import Envelope, Objective
 from jupyter_diamond.model.snapshot import Record
 
+from .outcome_rules import NOW
 from .place import Place
 from .runs import units
 
@@ -28,7 +29,7 @@ class Standing(NamedTuple):
 def standing(envelope: Envelope, candidate: Candidate, place: Place) -> Standing:
     """Fewest verdicts unknown, fewest wishes unmet, the objective; then least waste, the user's preference, size."""
     unknown = sum(verdict.answer == "unknown" and not verdict.soft for verdict in candidate.verdicts)
-    wishes = sum(verdict.answer != "pass" and verdict.soft for verdict in candidate.verdicts)
+    wishes = sum(verdict.answer != "pass" and verdict.soft and verdict.rule != NOW for verdict in candidate.verdicts)
     size = candidate.size
     if size is None:
         return Standing((unknown, wishes), (_LAST,), ())

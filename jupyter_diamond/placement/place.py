@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from jupyter_diamond.model.decision import Answer, Verdict
+from jupyter_diamond.model.decision import Answer, Heading, Verdict
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.policy import PartitionPolicy
 from jupyter_diamond.model.site import Site
@@ -40,9 +40,31 @@ class Clock(NamedTuple):
     stale_s: float
 
 
-Rule = Callable[[Envelope, Place, Clock], Verdict]
+Judge = Callable[[Envelope, Place, Clock], Verdict]
+
+HEADINGS: dict[str, Heading] = {
+    "pin": "partition", "sites": "partition", "reality": "health", "health": "health", "partition": "partition",
+    "access": "authorization", "admission": "authorization", "account": "authorization", "options": "partition",
+    "preemptible": "partition", "whole node": "partition", "architecture": "architecture", "fabric": "architecture",
+    "accelerator": "accelerator", "GPU memory": "accelerator", "GPU count": "accelerator", "capacity": "capacity",
+    "capacity now": "capacity", "walltime": "walltime", "deadline": "walltime", "container": "container",
+    "allowance": "user limits", "credit": "credit", "max charge": "credit",
+}  # fmt: skip
+"""Every rule with the heading under which it is shown."""
 
 
-def verdict(rule: str, answer: Answer, observed: object, required: object, sentence: str) -> Verdict:
-    """One rule's answer."""
-    return Verdict(rule=rule, answer=answer, observed=str(observed), required=str(required), sentence=sentence)
+def verdict(
+    rule: str,
+    answer: Answer,
+    observed: object,
+    required: object,
+    sentence: str,
+    *,
+    change: str = "",
+    soft: bool = False,
+) -> Verdict:
+    """One rule's answer. ``change`` is the smallest one that would pass, as options, where there is one."""
+    return Verdict(
+        rule=rule, heading=HEADINGS[rule], answer=answer, observed=str(observed), required=str(required),
+        sentence=sentence, change=change if answer == "fail" else "", soft=soft,
+    )  # fmt: skip

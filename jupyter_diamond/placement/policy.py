@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Envelope
@@ -12,20 +12,15 @@ from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import Snapshot
 
 from . import sentences
+from .candidates import Judged, candidate_at, refused
 from .caps import for_envelope
-from .estimates import weigh
 from .forecast.wait import Forecaster
-from .objectives import Standing, drawn, standing
-from .rules import Clock, Place, judge
+from .judging import Bench
+from .objectives import drawn
+from .place import Clock, Place
 from .world import World
 
 Mode = Literal["rules", "pinned"]
-
-
-class _Judged(NamedTuple):
-    candidate: Candidate
-    place: Place
-    standing: Standing
 
 
 def decide(
@@ -47,7 +42,8 @@ def decide(
     mode = mode or ("pinned" if envelope.site is not None else "rules")
     clock = Clock(now, fresh_s, stale_s)
     world = world or World(forecaster=Forecaster(now=now.timestamp()))
-    judged = [_judged(envelope, place, clock, world) for place in _places(envelope, snapshot, sites)]
+    bench = Bench(envelope, clock)
+    judged = [candidate_at(envelope, place, bench, world) for place in _places(envelope, snapshot, sites)]
     ranked = _ranked(envelope, judged, mode)
     ranks = {at: rank for rank, at in enumerate(ranked, start=1)}
     candidates = tuple(each.candidate.model_copy(update={"rank": ranks.get(at)}) for at, each in enumerate(judged))
@@ -72,7 +68,7 @@ def decide(
     )
 
 
-def _ranked(envelope: Envelope, judged: list[_Judged], mode: Mode) -> list[int]:
+def _ranked(envelope: Envelope, judged: list[Judged], mode: Mode) -> list[int]:
     """Those that may be chosen, best first."""
     open_ = _without_lesser_partitions(envelope, judged, mode)
 
@@ -86,7 +82,7 @@ def _ranked(envelope: Envelope, judged: list[_Judged], mode: Mode) -> list[int]:
     return sorted(open_, key=lambda at: (*judged[at].standing, name(at)))
 
 
-def _ties(envelope: Envelope, judged: list[_Judged], ranked: list[int]) -> tuple[tuple[int, ...], str]:
+def _ties(envelope: Envelope, judged: list[Judged], ranked: list[int]) -> tuple[tuple[int, ...], str]:
     """Those that are as good as the first by the objective, and what decided between them."""
     if not ranked or envelope.objective == "random":
         return (), ""
@@ -101,13 +97,13 @@ def _ties(envelope: Envelope, judged: list[_Judged], ranked: list[int]) -> tuple
 
 
 def _places(envelope: Envelope, snapshot: Snapshot, sites: tuple[Site, ...]) -> Iterator[Place]:
-    """Every (site, partition), in the catalogue's order; hidden partitions only where they were named."""
+    """Every (site, partition), by name; hidden partitions only where they were named."""
     readings = {reading.site: reading for reading in snapshot.sites}
-    for site in sites:
+    for site in sorted(sites, key=lambda each: each.name):
         reading = readings.get(site.name)
         named = {site.partition, envelope.partition if envelope.site == site.name else None} - {None}
         records = reading.records if reading is not None else ()
-        for record in records:
+        for record in sorted(records, key=lambda each: each.partition):
             if not record.hidden or record.partition in named:
                 yield Place(site, record.partition, reading, for_envelope(record, reading, envelope, site.account))
         absent = sorted(name for name in named if name not in {record.partition for record in records} and name)
@@ -115,31 +111,7 @@ def _places(envelope: Envelope, snapshot: Snapshot, sites: tuple[Site, ...]) -> 
             yield Place(site, name, reading, None)
 
 
-def _judged(envelope: Envelope, place: Place, clock: Clock, world: World) -> _Judged:
-    verdicts = judge(envelope, place, clock)
-    failed = any(verdict.answer == "fail" and not verdict.soft for verdict in verdicts)
-    weighed = () if failed else weigh(envelope, place, world)
-    best = weighed[0] if weighed else None
-    reading, record = place.reading, place.record
-    read_at = reading.read_at if reading is not None else None
-    candidate = Candidate(
-        site=place.site.name,
-        partition=place.partition,
-        account=envelope.account or place.site.account,
-        size=best.size if best is not None else None,
-        verdicts=verdicts,
-        feasible=all(verdict.answer == "pass" or verdict.soft for verdict in verdicts),
-        starts_now=best.starts_now if best is not None else None,
-        estimate=best.estimate if best is not None else None,
-        sizes=tuple((each.size, each.estimate) for each in weighed[1:]),
-        queue_ahead=record.pending if record is not None else None,
-        record_age_s=max((clock.now - read_at).total_seconds(), 0.0) if read_at is not None else None,
-        simulated=place.site.simulated or (reading is not None and reading.simulated),
-    )
-    return _Judged(candidate, place, standing(envelope, candidate, place))
-
-
-def _without_lesser_partitions(envelope: Envelope, judged: list[_Judged], mode: Mode) -> list[int]:
+def _without_lesser_partitions(envelope: Envelope, judged: list[Judged], mode: Mode) -> list[int]:
     """What may be chosen. Where a site's configured partition can take the task, its other partitions stand back."""
     open_ = [at for at, each in enumerate(judged) if _may_be_chosen(each.candidate, mode)]
     at_home = {
@@ -155,6 +127,4 @@ def _without_lesser_partitions(envelope: Envelope, judged: list[_Judged], mode: 
 
 
 def _may_be_chosen(candidate: Candidate, mode: Mode) -> bool:
-    if any(verdict.answer == "fail" and not verdict.soft for verdict in candidate.verdicts):
-        return False
-    return candidate.feasible or mode == "pinned"
+    return candidate.feasible or (mode == "pinned" and not refused(candidate.verdicts))

@@ -8,22 +8,32 @@ from jupyter_diamond.model.snapshot import NO_LIMIT, NodeShape, SiteReading
 
 from . import words
 from .kinds import gpus_for, suits
-from .limit_rules import admission, allowance
 from .limits import allows, node_choices, walltime_cap
-from .machine_rules import accelerator, access, account, architecture, gpu_count, options, reality
-from .place import Clock, Place, Rule, verdict
-
-__all__ = ["RULES", "Clock", "Place", "fits", "judge"]
+from .place import Clock, Place, verdict
 
 
 def pin(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     """Where the user pinned it."""
     site, partition, here = envelope.site, envelope.partition, place.site.name
-    observed = words.place(here, place.partition)
-    required = "anywhere" if site is None else words.place(site, partition or "")
-    if site not in (None, here) or partition not in (None, place.partition):
-        return verdict("pin", "fail", observed, required, f"You pinned it to {required}.")
-    return verdict("pin", "pass", observed, required, "Not pinned." if site is None else "You pinned it here.")
+    if site is None:
+        return verdict("pin", "pass", "not pinned", "anywhere", "Not pinned.")
+    observed, required = words.place(here, place.partition), words.place(site, partition or "")
+    if site != here or partition not in (None, place.partition):
+        change = f"--site {here}:{place.partition}" if partition is not None else f"--site {here}"
+        return verdict("pin", "fail", observed, required, f"You pinned it to {required}.", change=change)
+    return verdict("pin", "pass", observed, required, "You pinned it here.")
+
+
+def sites(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
+    """The site is one of those that will do."""
+    here, named = place.site.name, envelope.sites
+    if not named:
+        return verdict("sites", "pass", "any", "any", "Any site will do.")
+    required = ", ".join(named)
+    if here in named:
+        return verdict("sites", "pass", here, required, "It is one of the sites that you named.")
+    change = f"--sites {','.join((*named, here))}"
+    return verdict("sites", "fail", here, required, f"You named {required} only: ask for {change}.", change=change)
 
 
 def health(_envelope: Envelope, place: Place, clock: Clock) -> Verdict:
@@ -59,7 +69,8 @@ def partition_open(_envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
         if not known:
             return verdict("partition", "unknown", "unknown", "up", "Its partitions are not known yet.")
         sentence = f"It has no partition {place.partition}: choose one of {', '.join(known)}."
-        return verdict("partition", "fail", "no such partition", place.partition, sentence)
+        change = f"--site {place.site.name}:{known[0]}" if len(known) == 1 else ""
+        return verdict("partition", "fail", "no such partition", place.partition, sentence, change=change)
     if record.state == "up":
         return verdict("partition", "pass", "up", "up", "It takes jobs.")
     if record.state == "unknown":
@@ -93,21 +104,26 @@ def capacity(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
         return _enough_nodes(envelope, place, nodes, observed, required)
     if any(answer is None for _, answer in answers):
         return verdict("capacity", "unknown", "unknown", required, "Not all that its nodes can hold is known.")
-    return verdict("capacity", "fail", "no node that large", required, _too_small(envelope, shapes))
+    sentence, change = _too_small(envelope, shapes)
+    return verdict("capacity", "fail", "no node that large", required, sentence, change=change)
 
 
 def _enough_nodes(envelope: Envelope, place: Place, nodes: int, observed: str, required: str) -> Verdict:
     asked = envelope.nodes.min
     most = place.record.max_nodes if place.record is not None else None
     if isinstance(most, int) and most < asked:
-        sentence = f"It gives one job at most {words.count(most, 'node')}: ask for at most --nodes {most}."
-        return verdict("capacity", "fail", words.count(most, "node"), words.count(asked, "node"), sentence)
+        change = f"--nodes {most}"
+        sentence = f"It gives one job at most {words.count(most, 'node')}: ask for at most {change}."
+        return verdict(
+            "capacity", "fail", words.count(most, "node"), words.count(asked, "node"), sentence, change=change
+        )
     if nodes == 0:
         sentence = "None of its nodes that are large enough is in service now."
         return verdict("capacity", "unknown", observed, required, sentence)
     if nodes < asked:
-        sentence = f"It has {words.count(nodes, 'node')} that large in service: ask for at most --nodes {nodes}."
-        return verdict("capacity", "fail", observed, required, sentence)
+        change = f"--nodes {nodes}"
+        sentence = f"It has {words.count(nodes, 'node')} that large in service: ask for at most {change}."
+        return verdict("capacity", "fail", observed, required, sentence, change=change)
     if most is None and asked > 1:
         sentence = "How many nodes it gives one job is not known."
         return verdict("capacity", "unknown", "unknown", words.count(asked, "node"), sentence)
@@ -124,7 +140,7 @@ def _least(envelope: Envelope) -> str:
     return f"{envelope.nodes.min} nodes x {node}" if envelope.nodes.min > 1 else node
 
 
-def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> str:
+def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> tuple[str, str]:
     """What is too small, and the smallest change that would pass."""
     cpus = max((shape.cpus for shape in shapes if shape.cpus is not None), default=0)
     gpus = max((shape.gpus for shape in shapes if shape.gpus is not None), default=0)
@@ -141,11 +157,14 @@ def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> str:
         lacks.append(f"{words.memory(held)} of memory")
         changes.append(f"--memory {words.memory(held)}")
     if lacks:
-        largest = f"its largest node has {' and '.join(lacks)}: ask for at most {' '.join(changes)}."
-        return f"{no_gpus}, and {largest}" if no_gpus else f"{largest[0].upper()}{largest[1:]}"
+        change = " ".join(changes)
+        largest = f"its largest node has {' and '.join(lacks)}: ask for at most {change}."
+        if no_gpus:
+            return f"{no_gpus}, and {largest}", f"{change} --gpus 0"
+        return f"{largest[0].upper()}{largest[1:]}", change
     if no_gpus:
-        return f"{no_gpus}."
-    return f"None of its nodes has {_least(envelope)} at once: ask for less of one of them."
+        return f"{no_gpus}.", "--gpus 0"
+    return f"None of its nodes has {_least(envelope)} at once: ask for less of one of them.", ""
 
 
 def walltime(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -163,7 +182,9 @@ def walltime(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
         return verdict("walltime", "unknown", "unknown", required, "Its time limit is not known.")
     longest = max(known, key=lambda nodes: known[nodes])
     said = words.duration(known[longest])
-    return verdict("walltime", "fail", said, required, _too_long(envelope, place, longest, known[longest]))
+    sentence = _too_long(envelope, place, longest, known[longest])
+    change = f"--time {words.time_option(known[longest])}" if known[longest] > 0 else ""
+    return verdict("walltime", "fail", said, required, sentence, change=change)
 
 
 def _too_long(envelope: Envelope, place: Place, nodes: int, cap: int) -> str:
@@ -184,14 +205,3 @@ def whole_node(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     if whole is None:
         return verdict("whole node", "pass", "unknown", required, "Whether it charges whole nodes is not known.")
     return verdict("whole node", "pass", "shared", required, "It gives parts of nodes.")
-
-
-RULES: tuple[Rule, ...] = (
-    pin, reality, health, partition_open, access, admission, architecture, accelerator, capacity, gpu_count,
-    allowance, walltime, options, account, whole_node,
-)  # fmt: skip
-
-
-def judge(envelope: Envelope, place: Place, clock: Clock) -> tuple[Verdict, ...]:
-    """Every rule's verdict, in the order in which they are shown."""
-    return tuple(rule(envelope, place, clock) for rule in RULES)

@@ -61,6 +61,17 @@ def size(size: Size) -> str:
     return f"{size.nodes} nodes x {node}" if size.nodes > 1 else node
 
 
+def option(value: str) -> str:
+    """A value as a line of options takes it: in quotes where it has a blank."""
+    return f"'{value}'" if " " in value else value
+
+
+def amount(value: float, unit: str) -> str:
+    """``12.5 core-hours``, ``1 node-hour``."""
+    said = f"{value:,.1f}".removesuffix(".0") if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
+    return f"{said} {unit or 'unit'}" if said == "1" else f"{said} {unit or 'unit'}s"
+
+
 def clause(sentence: str) -> str:
     """A sentence as a part of a longer one."""
     return sentence[:1].lower() + sentence[1:].rstrip(".")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from jupyter_diamond.model.balance import Balances
+
 from .forecast.wait import Forecaster
 
 
@@ -14,7 +16,7 @@ class World:
 
     By site: ``speeds`` is the run time there over the run time that the user names; ``prepare_s`` how long the
     environment takes to be ready; ``transfer_s`` how long the data takes to get there; ``test_only_s`` the scheduler's
-    own estimate of the wait, by (site, partition).
+    own estimate of the wait, by (site, partition). ``balances`` is what is left on accounts, where a site has told.
     """
 
     forecaster: Forecaster
@@ -22,3 +24,4 @@ class World:
     prepare_s: Mapping[str, float] = field(default_factory=dict)
     transfer_s: Mapping[str, float] = field(default_factory=dict)
     test_only_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    balances: Mapping[str, Balances] = field(default_factory=dict)

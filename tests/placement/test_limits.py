@@ -201,7 +201,7 @@ def test_a_job_names_the_slice_that_is_large_enough():
 def test_a_slice_is_not_large_enough_for_what_a_whole_gpu_holds():
     shape = NodeShape(cpus=64, gpus=7, gpu_model="1g.10gb", nodes=1)
     found = with_gpu_memory(reading(record("mig", shape)), gpus.table())
-    said = judged(found, "accelerator", gpus=Span.exactly(1), gpu_memory_bytes=40 * GIB)
+    said = judged(found, "GPU memory", gpus=Span.exactly(1), gpu_memory_bytes=40 * GIB)
     assert (said.answer, "have 10G each" in said.sentence) == ("fail", True)
 
 
@@ -221,6 +221,6 @@ def test_memory_by_the_name_of_a_gpu(name, memory):
 
 def test_a_range_that_all_documented_sizes_pass_is_known():
     found = with_gpu_memory(reading(record("gpu", GPU_NODE)), gpus.table())
-    assert judged(found, "accelerator", gpus=Span.exactly(1), gpu_memory_bytes=40 * GIB).answer == "pass"
-    assert judged(found, "accelerator", gpus=Span.exactly(1), gpu_memory_bytes=80 * GIB).answer == "unknown"
-    assert judged(found, "accelerator", gpus=Span.exactly(1), gpu_memory_bytes=96 * GIB).answer == "fail"
+    assert judged(found, "GPU memory", gpus=Span.exactly(1), gpu_memory_bytes=40 * GIB).answer == "pass"
+    assert judged(found, "GPU memory", gpus=Span.exactly(1), gpu_memory_bytes=80 * GIB).answer == "unknown"
+    assert judged(found, "GPU memory", gpus=Span.exactly(1), gpu_memory_bytes=96 * GIB).answer == "fail"

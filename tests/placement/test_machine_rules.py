@@ -8,9 +8,10 @@ from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.policy import PartitionPolicy, RequiredOption, WalltimeStep
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import FreeNode, NodeShape, Snapshot
+from jupyter_diamond.placement.judging import judge
 from jupyter_diamond.placement.merge import merge
+from jupyter_diamond.placement.place import Clock, Place
 from jupyter_diamond.placement.policy import decide
-from jupyter_diamond.placement.rules import Clock, Place, judge
 from jupyter_diamond.placement.sizing import size_for
 from jupyter_diamond.sites.machines import machine, names
 from tests.placement.profiles import GIB, NOW, H, live, reading, record, shape
@@ -68,6 +69,7 @@ AT_MOST = node(4, "a100").model_copy(update={"gpu_memory_at_most_bytes": 80 * GI
 ACCELERATOR = [
     (gpus(), [node(4)], "pass", "Any GPU will do."),
     (Envelope(), [node()], "pass", "Any GPU will do."),
+    (gpus(None, 40), [A40], "pass", "Any GPU will do."),
     (gpus("a100"), [A40], "pass", "Its GPUs are of the kind that you asked for."),
     (gpus("A100"), [node(1, "NVIDIA A100-SXM4-40GB", 40)], "pass", "Its GPUs are of the kind that you asked for."),
     (gpus("a100|h100"), [A40, H100], "pass", "Its GPUs are of the kind that you asked for."),
@@ -75,27 +77,38 @@ ACCELERATOR = [
     (gpus("a10"), [A40], "fail", "Its GPUs are a100: leave out --gpu-model a10, or choose another place."),
     (gpus("h100"), [A40, node(4, "a40", 48)], "fail", "Its GPUs are a100 and a40: leave out --gpu-model h100, or choose another place."),
     (gpus("h100"), [A40, H100], "pass", "It mixes kinds of GPU; the job asks for h100."),
-    (gpus("a100", 80), [A40, A80], "unknown", "It mixes kinds of GPU, and a job cannot name there the one that you asked for."),
-    (gpus(None, 80), [A40, H100], "pass", "It mixes kinds of GPU; the job asks for h100."),
     (gpus("h100"), [node(4)], "unknown", "The kind of its GPUs is not known."),
-    (gpus("a100"), [node(4, "a100, a40")], "unknown", "The memory of its GPUs is not known."),
+    (gpus("h100"), [node()], "fail", "It has no GPU."),
+    (gpus("a100"), [node(4, "a100, a40")], "unknown", "The kind of its GPUs is not known."),
+    (gpus("a100", 200), [A40, H100], "pass", "It mixes kinds of GPU; the job asks for a100."),
+    (gpus("h100", 81), [AT_MOST], "fail", "Its GPUs are a100: leave out --gpu-model h100, or choose another place."),
+]  # fmt: skip
+GPU_MEMORY = [
+    (gpus("a100"), [A40], "pass", "Any memory of a GPU will do."),
+    (gpus("a100", 80), [A40, A80], "unknown", "It mixes kinds of GPU, and a job cannot name there the one that you asked for."),
+    (gpus(None, 80), [A40, H100], "pass", "It mixes kinds of GPU; the job asks for h100, which has that much."),
     (gpus(None, 40), [node(4, "a100")], "unknown", "The memory of its GPUs is not known."),
-    (gpus(None, 40), [A40], "pass", "Its GPUs are of the kind that you asked for."),
+    (gpus(None, 40), [A40], "pass", "Its GPUs have that much memory."),
     (gpus(None, 41), [A40], "fail", "Its GPUs have 40G each: ask for at most --gpu-memory 40G."),
     (gpus(None, 200), [A40, A80], "fail", "Its GPUs have 80G each: ask for at most --gpu-memory 80G."),
     (gpus("a100", 200), [A40, H100], "fail", "Its GPUs have 40G each: ask for at most --gpu-memory 40G."),
+    (gpus("a100", 80), [A40, H100], "fail", "Its GPUs have 40G each: ask for at most --gpu-memory 40G."),
     (gpus(None, 40), [node()], "fail", "It has no GPU."),
-    (gpus(None, 40), [node(), A40], "pass", "Its GPUs are of the kind that you asked for."),
-    (gpus(None, 40), [node(None)], "unknown", "The kind of its GPUs is not known."),
+    (gpus(None, 40), [node(), A40], "pass", "Its GPUs have that much memory."),
+    (gpus(None, 40), [node(None)], "unknown", "The memory of its GPUs is not known."),
     (gpus(None, 81), [AT_MOST], "fail", "Its GPUs have 80G each: ask for at most --gpu-memory 80G."),
     (gpus(None, 80), [AT_MOST], "unknown", "The memory of its GPUs is not known."),
-    (gpus("h100", 81), [AT_MOST], "fail", "Its GPUs are a100: leave out --gpu-model h100, or choose another place."),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("envelope", "shapes", "answer", "sentence"), ACCELERATOR)
 def test_accelerator(envelope, shapes, answer, sentence):
     assert verdict("accelerator", envelope, rec(*shapes)) == (answer, sentence)
+
+
+@pytest.mark.parametrize(("envelope", "shapes", "answer", "sentence"), GPU_MEMORY)
+def test_memory_of_one_gpu(envelope, shapes, answer, sentence):
+    assert verdict("GPU memory", envelope, rec(*shapes)) == (answer, sentence)
 
 
 def test_where_gpus_cannot_be_named_a_mixture_is_unknown():
@@ -261,9 +274,10 @@ def test_two_hundred_gigabytes_a_gpu_are_refused_everywhere_with_the_reason(name
     assert decision.choice is None
     assert decision.candidates
     for candidate in decision.candidates:
-        (accelerator,) = [each for each in candidate.verdicts if each.rule == "accelerator"]
-        assert accelerator.answer == "fail", candidate
-        assert "ask for at most --gpu-memory" in accelerator.sentence or accelerator.sentence == "It has no GPU."
+        (memory,) = [each for each in candidate.verdicts if each.rule == "GPU memory"]
+        assert memory.answer == "fail", candidate
+        assert f"ask for at most {memory.change}" in memory.sentence or memory.sentence == "It has no GPU."
+        assert memory.change.startswith("--gpu-memory ") or memory.sentence == "It has no GPU."
 
 
 def test_the_smallest_change_that_is_named_is_enough():

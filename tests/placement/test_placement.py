@@ -15,8 +15,9 @@ from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.placement.explain import explain
+from jupyter_diamond.placement.judging import judge
+from jupyter_diamond.placement.place import Clock, Place
 from jupyter_diamond.placement.policy import decide
-from jupyter_diamond.placement.rules import Clock, Place, judge
 from jupyter_diamond.placement.sizing import size_for
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=timezone.utc)

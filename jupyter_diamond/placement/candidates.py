@@ -1,0 +1,121 @@
+"""One place as a candidate: judged, sized, weighed, and judged again by what its size would take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from jupyter_diamond.model.decision import Candidate, Verdict
+from jupyter_diamond.model.envelope import Envelope, Span
+
+from . import outcome_rules, rules
+from .estimates import Weighed, weigh
+from .judging import Bench
+from .kinds import gpu_type
+from .objectives import Standing, standing
+from .place import Place
+from .world import World
+
+_KINDS = frozenset({"architecture", "accelerator", "GPU memory"})
+_TOO_FEW = "It mixes kinds of GPU; of those that you wish for there are none large enough."
+
+
+class Judged(NamedTuple):
+    """A candidate with its place, and where it stands."""
+
+    candidate: Candidate
+    place: Place
+    standing: Standing
+
+
+class _Settled(NamedTuple):
+    """A size with what the outcome rules say of it."""
+
+    weighed: Weighed
+    verdicts: tuple[Verdict, ...]
+
+
+def candidate_at(envelope: Envelope, place: Place, bench: Bench, world: World) -> Judged:
+    """The place as a candidate for this envelope."""
+    verdicts = bench.judge(place)
+    settled: list[_Settled] = []
+    if not refused(verdicts):
+        sized_by, verdicts = _with_wishes(envelope, place, bench, verdicts)
+        settled = _settled(envelope, sized_by, place, bench, world)
+    best = settled[0] if settled else None
+    if best is not None:
+        verdicts += best.verdicts
+    reading, record = place.reading, place.record
+    read_at = reading.read_at if reading is not None else None
+    candidate = Candidate(
+        site=place.site.name,
+        partition=place.partition,
+        account=envelope.account or place.site.account,
+        size=best.weighed.size if best is not None else None,
+        verdicts=verdicts,
+        feasible=all(verdict.answer == "pass" or verdict.soft for verdict in verdicts),
+        starts_now=best.weighed.starts_now if best is not None else None,
+        estimate=best.weighed.estimate if best is not None else None,
+        sizes=tuple((each.weighed.size, each.weighed.estimate) for each in settled[1:]),
+        queue_ahead=record.pending if record is not None else None,
+        record_age_s=max((bench.clock.now - read_at).total_seconds(), 0.0) if read_at is not None else None,
+        simulated=place.site.simulated or (reading is not None and reading.simulated),
+    )
+    return Judged(candidate, place, standing(envelope, candidate, place))
+
+
+def refused(verdicts: Iterable[Verdict]) -> bool:
+    """A condition is not met. What is only wished for refuses nothing."""
+    return any(verdict.answer == "fail" and not verdict.soft for verdict in verdicts)
+
+
+def _with_wishes(
+    envelope: Envelope, place: Place, bench: Bench, verdicts: tuple[Verdict, ...]
+) -> tuple[Envelope, tuple[Verdict, ...]]:
+    """What is asked of the scheduler here: with the wishes about nodes where all of them can be met, else without."""
+    about_nodes = [each for each in verdicts if each.soft and each.rule in _KINDS]
+    if not about_nodes:
+        return bench.conditions, verdicts
+    met = all(each.answer == "pass" for each in about_nodes)
+    if met and rules.capacity(envelope, place, bench.clock).answer == "pass":
+        return envelope, verdicts
+    if met and gpu_type(envelope, place.record) is not None:  # what it said would be asked for is not
+        verdicts = tuple(
+            each.model_copy(update={"answer": "unknown", "sentence": _TOO_FEW}) if each in about_nodes else each
+            for each in verdicts
+        )
+    return bench.conditions, verdicts
+
+
+def _settled(envelope: Envelope, sized_by: Envelope, place: Place, bench: Bench, world: World) -> list[_Settled]:
+    """The sizes that could be asked for, best first; those that a rule refuses only where it refuses all."""
+    found: list[_Settled] = []
+    for narrowed in _ever_less(sized_by):
+        more = [
+            _Settled(each, outcome_rules.judged(envelope, place, each, bench.clock, world.balances))
+            for each in weigh(narrowed, place, world)
+        ]
+        open_ = [each for each in more if not refused(each.verdicts)]
+        if open_:
+            return sorted(open_, key=_unmet)
+        found = found or more
+    return found[:1]
+
+
+def _ever_less(envelope: Envelope) -> Iterator[Envelope]:
+    """What is asked; where no size of it will do, the same for the shortest time; at last the least of all."""
+    yield envelope
+    shortest = {"walltime_s": Span.exactly(envelope.walltime_s.min)}
+    if envelope.walltime_s.min < envelope.walltime_s.max:
+        yield envelope.model_copy(update=shortest)
+    spans = {name: getattr(envelope, name) for name in ("nodes", "cpus", "gpus", "memory_bytes")}
+    if any(span is not None and span.min < span.max for span in spans.values()):
+        least = {name: Span.exactly(span.min) for name, span in spans.items() if span is not None}
+        yield envelope.model_copy(update={**least, **shortest})
+
+
+def _unmet(settled: _Settled) -> tuple[int, int]:
+    """Unknown conditions, then wishes that are not met; among equals the order of the estimates stays."""
+    unknown = sum(each.answer == "unknown" and not each.soft for each in settled.verdicts)
+    wishes = sum(each.answer != "pass" and each.soft and each.rule != outcome_rules.NOW for each in settled.verdicts)
+    return unknown, wishes

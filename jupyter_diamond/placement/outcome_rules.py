@@ -1,0 +1,167 @@
+"""The rules about what a size takes here: whether it starts now, when it ends, and what it is charged.
+
+They need a size's estimate, so they are asked after sizing; a size that they refuse gives way to a smaller one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from jupyter_diamond.model.balance import Balance, Balances
+from jupyter_diamond.model.decision import Answer, Verdict
+from jupyter_diamond.model.envelope import Envelope
+
+from . import words
+from .caps import account_of
+from .estimates import Weighed
+from .place import Clock, Place, verdict
+
+NOW = "capacity now"
+"""Never refuses, and is no wish either: waiting is what the forecast counts."""
+
+
+def capacity_now(place: Place, weighed: Weighed) -> Verdict:
+    """Whether it would start at once. It ranks through the forecast and refuses nothing."""
+    record = place.record
+    gpus = weighed.size.gpus > 0
+    free = None if record is None else record.gpus_free if gpus else record.cpus_free
+    observed = "unknown" if free is None else f"{words.count(free, 'GPU' if gpus else 'core')} free"
+    required = words.size(weighed.size)
+    if weighed.starts_now:
+        return verdict(NOW, "pass", observed, required, "It fits on what is free now.", soft=True)
+    if weighed.starts_now is None:
+        return verdict(NOW, "unknown", observed, required, "Whether it fits now is not known.", soft=True)
+    return verdict(NOW, "fail", observed, required, "It does not fit on what is free now: it waits.", soft=True)
+
+
+def deadline(envelope: Envelope, weighed: Weighed, clock: Clock, *, soft: bool) -> Verdict:
+    """It ends in time, as far as wait and run time can be told; by its time limit it has ended for sure."""
+    until = envelope.deadline
+    if until is None:
+        return verdict("deadline", "pass", "none", "none", "No deadline.")
+    required = f"by {_moment(until)}"
+    answer, observed, sentence, change = _in_time(weighed, clock, (until - clock.now).total_seconds())
+    return verdict("deadline", answer, observed, required, sentence, change=change, soft=soft)
+
+
+def _moment(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+def _in_time(weighed: Weighed, clock: Clock, left_s: float) -> tuple[Answer, str, str, str]:
+    estimate = weighed.estimate
+    wait = estimate.forecast.wait_s
+    if left_s <= 0:
+        return "fail", "past", "The deadline is past.", ""
+    if wait is None:
+        return "unknown", "unknown", "When it would start is not known.", ""
+    before = wait + (estimate.prepare_s or 0.0) + (estimate.transfer_s or 0.0)
+    run = None if estimate.run_assumed else estimate.run_s
+    soonest, latest = before + (run or 0.0), before + (weighed.size.walltime_s if run is None else run)
+    if soonest > left_s:
+        end = clock.now + timedelta(seconds=soonest)
+        change = "" if run is None else f"--deadline {end + timedelta(minutes=1):%Y-%m-%dT%H:%MZ}"
+        return "fail", f"not before {_moment(end)}", f"It would end about {_moment(end)} at the earliest.", change
+    if latest <= left_s and not estimate.forecast.beyond:
+        end = clock.now + timedelta(seconds=latest)
+        return "pass", f"by {_moment(end)}", f"It would have ended by {_moment(end)}.", ""
+    return "unknown", "unknown", "It may start in time, but how long it runs is not known: add --runtime.", ""
+
+
+def max_charge(envelope: Envelope, weighed: Weighed, *, soft: bool) -> Verdict:
+    """What it can be charged at most, for its whole time limit, is within what the user allows."""
+    limit, charge, unit = envelope.max_charge, weighed.estimate.charge_at_most, weighed.estimate.charge_unit
+    if limit is None:
+        return verdict("max charge", "pass", "any", "any", "Any charge will do.")
+    required = f"at most {words.amount(limit, unit)}"
+    if charge is None:
+        said = "What it would be charged is not known."
+        return verdict("max charge", "unknown", "unknown", required, said, soft=soft)
+    observed = words.amount(charge, unit)
+    if charge <= limit:
+        said = f"It is charged at most {observed}."
+        return verdict("max charge", "pass", observed, required, said, soft=soft)
+    change = f"--max-charge {math.ceil(charge * 10) / 10:g}"
+    said = f"It can be charged {observed}: ask for {change}, or for less."
+    return verdict("max charge", "fail", observed, required, said, change=change, soft=soft)
+
+
+def credit(envelope: Envelope, place: Place, weighed: Weighed, told: Balances | None) -> Verdict:
+    """What it can be charged at most is on the account that pays. A site that tells no balance keeps nobody away."""
+    charge, unit = weighed.estimate.charge_at_most, weighed.estimate.charge_unit
+    required = "unknown" if charge is None else words.amount(charge, unit)
+    if told is None:
+        return verdict("credit", "pass", "unknown", required, "What is left on your account is not known there.")
+    limits = place.reading.limits if place.reading is not None else None
+    name = account_of(limits, envelope.account or place.site.account)
+    if name is None and len(told.accounts) != 1:
+        said = "Which account would pay is not known: add --account."
+        return verdict("credit", "unknown", "unknown", required, said)
+    balance = told.accounts[0] if name is None else told.of(name)
+    if balance is None:
+        listed = ", ".join(each.account for each in told.accounts) or "none"
+        said = f"It tells no balance of {name} (of {listed}): add --account."
+        return verdict("credit", "unknown", "not told", required, said)
+    return _against(balance, _Charge(charge, unit), place, weighed, told)
+
+
+class _Charge(NamedTuple):
+    amount: float | None
+    unit: str
+
+    def fits(self, balance: Balance) -> bool:
+        return balance.left > 0 and (self.amount is None or self.amount <= balance.left)
+
+
+def _against(balance: Balance, charge: _Charge, place: Place, weighed: Weighed, told: Balances) -> Verdict:
+    left = words.amount(balance.left, charge.unit or balance.unit)
+    required = "unknown" if charge.amount is None else words.amount(charge.amount, charge.unit)
+    if charge.amount is not None and balance.unit and balance.unit != charge.unit:
+        said = f"{balance.account} is counted in {balance.unit}s, its charge in {charge.unit}s."
+        return verdict("credit", "unknown", words.amount(balance.left, balance.unit), required, said)
+    if charge.fits(balance):
+        may = "what it is charged is not known" if charge.amount is None else f"it is charged at most {required}"
+        return verdict("credit", "pass", left, required, f"{balance.account} has {left} left; {may}.")
+    change = _cheaper(balance, charge, place, weighed, told)
+    said = f"{balance.account} has {left} left" + (
+        "" if charge.amount is None else f", and it can be charged {required}"
+    )
+    ask = f": ask for {change}" if change else ""
+    return verdict("credit", "fail", left, required, f"{said}{ask}.", change=change)
+
+
+def _cheaper(balance: Balance, charge: _Charge, place: Place, weighed: Weighed, told: Balances) -> str:
+    """A shorter time that is on the account, or else another account that has enough."""
+    if charge.amount and balance.left > 0:
+        seconds = int(weighed.size.walltime_s * balance.left / charge.amount) // 60 * 60
+        floor = _least_charged(place)
+        if seconds >= max(60, floor):
+            return f"--time {words.time_option(seconds)}"
+    pattern = place.policy.account_pattern if place.policy is not None else None
+    others = [
+        each.account
+        for each in told.accounts
+        if charge.fits(each) and (pattern is None or fnmatchcase(each.account, pattern))
+    ]
+    return f"--account {others[0]}" if others else ""
+
+
+def _least_charged(place: Place) -> int:
+    model = place.policy.charge if place.policy is not None else None
+    return (model.least_s or 0) if model is not None else 0
+
+
+def judged(
+    envelope: Envelope, place: Place, weighed: Weighed, clock: Clock, balances: Mapping[str, Balances]
+) -> tuple[Verdict, ...]:
+    """All of these rules on one size."""
+    return (
+        capacity_now(place, weighed),
+        deadline(envelope, weighed, clock, soft="deadline" in envelope.soft),
+        max_charge(envelope, weighed, soft="max_charge" in envelope.soft),
+        credit(envelope, place, weighed, balances.get(place.site.name)),
+    )
