@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from jupyter_diamond.model.envelope import Envelope, Size
@@ -31,7 +32,10 @@ def weigh(envelope: Envelope, place: Place, world: World) -> tuple[Weighed, ...]
     """The sizes that could be asked for here, best first; one where nothing is known of the place."""
     single = place.record is None or envelope.objective in _BASELINES
     sizes = (size_for(envelope, place.record),) if single else sizes_for(envelope, place.record)
-    found = [_weighed(envelope, place, sized, world) for sized in sizes]
+    forecasts = _forecasts(envelope, place, sizes, world)
+    found = [
+        _weighed(envelope, place, sized, forecast, world) for sized, forecast in zip(sizes, forecasts, strict=True)
+    ]
     return tuple(sorted(found, key=lambda each: _by_objective(envelope, each)))
 
 
@@ -46,9 +50,8 @@ def _by_objective(envelope: Envelope, each: Weighed) -> tuple[float, ...]:
     return (last if total is None else total, large)
 
 
-def _weighed(envelope: Envelope, place: Place, sized: Sized, world: World) -> Weighed:
+def _weighed(envelope: Envelope, place: Place, sized: Sized, forecast: Forecast, world: World) -> Weighed:
     site, record = place.site.name, place.record
-    forecast = _forecast(envelope, place, sized, world)
     run = run_of(envelope, sized.size, speed=world.speeds.get(site, 1.0))
     terms = (run.seconds, world.prepare_s.get(site), world.transfer_s.get(site))
     known = [each for each in terms if each is not None]
@@ -64,16 +67,26 @@ def _weighed(envelope: Envelope, place: Place, sized: Sized, world: World) -> We
     return Weighed(sized.size, forecast.method == "fits_now" if told else sized.starts_now, estimate)
 
 
-def _forecast(envelope: Envelope, place: Place, sized: Sized, world: World) -> Forecast:
+_ALL_TAKEN = Forecast(wait_s=None, method="unknown", because="what you have there already is all that you may")
+
+
+def _forecasts(envelope: Envelope, place: Place, sizes: Sequence[Sized], world: World) -> list[Forecast]:
+    """The wait of each size; those that the user's own limits allow are asked of the forecaster together."""
     record, site = place.record, place.site.name
     pending = record.pending if record is not None else None
     if envelope.objective == "best_feasible":
-        wait = simplest(starts_now=sized.starts_now, pending=pending)
-        return Forecast(wait_s=wait, method="fits_now" if sized.starts_now else "depth")
-    if sized.own_limit:
-        return Forecast(wait_s=None, method="unknown", because="what you have there already is all that you may")
-    look = Look(
-        fits_now=sized.starts_now, pending=pending, whole_node=bool(record is not None and record.whole_node),
-        test_only_s=world.test_only_s.get((site, place.partition)),
-    )  # fmt: skip
-    return world.forecaster.forecast(site, place.partition, sized.size, look)
+        return [_best_feasible(sized, pending) for sized in sizes]
+    whole_node = bool(record is not None and record.whole_node)
+    test_only_s = world.test_only_s.get((site, place.partition))
+    asked = [
+        (sized.size, Look(fits_now=sized.starts_now, pending=pending, whole_node=whole_node, test_only_s=test_only_s))
+        for sized in sizes
+        if not sized.own_limit
+    ]
+    told = iter(world.forecaster.forecasts(site, place.partition, asked))
+    return [_ALL_TAKEN if sized.own_limit else next(told) for sized in sizes]
+
+
+def _best_feasible(sized: Sized, pending: int | None) -> Forecast:
+    wait = simplest(starts_now=sized.starts_now, pending=pending)
+    return Forecast(wait_s=wait, method="fits_now" if sized.starts_now else "depth")

@@ -8,7 +8,7 @@ keeps. Where a partition gives whole nodes, every job has all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from jupyter_diamond.model.envelope import Size
@@ -70,20 +70,63 @@ class Pool(NamedTuple):
         return next((at for at, each in enumerate(self.ranks) if each is not None and each < own), None)
 
 
-def pool_of(queue: SiteQueue, partition: str, runtimes: Runtimes, *, now: float, whole_node: bool) -> Pool | None:
+class Floor:
+    """A site's queue sorted by partition, once for all of its pools."""
+
+    def __init__(self, queue: SiteQueue) -> None:
+        self.queue = queue
+        self.nodes: dict[str, list[QueueNode]] = {}
+        self.running: dict[str, list[QueuedJob]] = {}
+        self._waiting: dict[str, list[tuple[int, QueuedJob]]] = {}
+        for node in queue.nodes:
+            for name in node.partitions:
+                self.nodes.setdefault(name, []).append(node)
+        for job in queue.running:
+            for name in job.nodes_held:
+                self.running.setdefault(name, []).append(job)
+        for at, job in enumerate(queue.pending):
+            if not job.held:
+                for name in job.partitions:
+                    self._waiting.setdefault(name, []).append((at, job))
+
+    def on(self, nodes: Sequence[QueueNode]) -> list[QueuedJob]:
+        """The jobs that run on these nodes, each once."""
+        found: dict[str, QueuedJob] = {}
+        for node in nodes:
+            for job in self.running.get(node.name, ()):
+                found[job.id] = job
+        return list(found.values())
+
+    def rivals(self, nodes: Sequence[QueueNode], partition: str) -> list[QueuedJob]:
+        """The waiting jobs that may take these nodes, in the queue's order: of partitions that have enough of them."""
+        inside: dict[str, int] = {}
+        for node in nodes:
+            for name in node.partitions:
+                inside[name] = inside.get(name, 0) + 1
+        names = {name for name, number in inside.items() if number >= _RIVAL * len(self.nodes[name])} | {partition}
+        if len(names) == 1:
+            return [job for _, job in self._waiting.get(partition, ())]
+        return [
+            job for _, job in sorted({at: job for name in names for at, job in self._waiting.get(name, ())}.items())
+        ]
+
+
+def pool_of(
+    floor: Floor | SiteQueue, partition: str, runtimes: Runtimes, *, now: float, whole_node: bool
+) -> Pool | None:
     """The nodes of a partition and the jobs that compete for them; None where it has no node that takes jobs."""
-    nodes = [node for node in queue.nodes if partition in node.partitions]
+    floor = floor if isinstance(floor, Floor) else Floor(floor)
+    nodes = floor.nodes.get(partition)
     if not nodes:
         return None
     unit = unit_of(nodes)
     index = {node.name: at for at, node in enumerate(nodes)}
-    rivals = _rivals(queue, partition, index)
     count = _Count(unit, runtimes, unit.whole if whole_node else None)
-    waiting, ranks = _waiting(queue, rivals, count)
+    waiting, ranks = _waiting(floor.rivals(nodes, partition), count)
     board = Board(
-        whole=tuple(_whole(node, unit) for node in nodes),
-        free=tuple(_free(node, unit, whole=whole_node) for node in nodes),
-        running=_holding(queue, index, count, now),
+        whole=tuple([_whole(node, unit) for node in nodes]),
+        free=tuple([_free(node, unit, whole=whole_node) for node in nodes]),
+        running=_holding(floor.on(nodes), index, count, now),
         waiting=waiting,
     )
     return Pool(board, unit, tuple(index), ranks)
@@ -103,7 +146,7 @@ class _Count(NamedTuple):
         return (job.user, limit_of(job), job.units)
 
 
-def unit_of(nodes: list[QueueNode]) -> Unit:
+def unit_of(nodes: Sequence[QueueNode]) -> Unit:
     """The unit of a pool, after its largest node."""
     largest = max(nodes, key=lambda node: (node.gpus or 0, node.cpus))
     whole = largest.gpus or largest.cpus
@@ -126,51 +169,37 @@ def _free(node: QueueNode, unit: Unit, *, whole: bool) -> int:
     return max(0, math.floor(share + 1e-9))
 
 
-def _rivals(queue: SiteQueue, partition: str, index: Mapping[str, int]) -> frozenset[str]:
-    """The partitions whose waiting jobs may take these nodes."""
-    inside: dict[str, int] = {}
-    total: dict[str, int] = {}
-    for node in queue.nodes:
-        for name in node.partitions:
-            total[name] = total.get(name, 0) + 1
-            inside[name] = inside.get(name, 0) + (node.name in index)
-    return frozenset(name for name in total if inside[name] >= _RIVAL * total[name]) | {partition}
-
-
 def limit_of(job: QueuedJob) -> float:
     """A job's limit in seconds; where it has none, a week."""
     return job.limit_s if job.limit_s is not None and job.limit_s > 0 else _NO_LIMIT_S
 
 
-def _holding(queue: SiteQueue, index: Mapping[str, int], count: _Count, now: float) -> tuple[Holding, ...]:
+def _holding(running: Sequence[QueuedJob], index: Mapping[str, int], count: _Count, now: float) -> tuple[Holding, ...]:
     held = [
-        (job, tuple(index[name] for name in job.nodes_held if name in index))
-        for job in queue.running
+        (job, tuple([index[name] for name in job.nodes_held if name in index]))
+        for job in running
         if job.started_at is not None
     ]
-    held = [(job, nodes) for job, nodes in held if nodes]
     units = [count.units(job) for job, _ in held]
     elapsed = [max(now - (job.started_at or now), 0.0) for job, _ in held]
     groups = [count.group(job) for job, _ in held]
     totals = count.runtimes.totals(groups, elapsed)
     return tuple(
-        Holding(max(total - gone, 1.0), max(limit_of(job) - gone, 1.0), each, nodes, job.id)
-        for (job, nodes), each, gone, total in zip(held, units, elapsed, totals.tolist(), strict=True)
-        if each
+        [
+            Holding(max(total - gone, 1.0), max(limit_of(job) - gone, 1.0), each, nodes, job.id)
+            for (job, nodes), each, gone, total in zip(held, units, elapsed, totals.tolist(), strict=True)
+            if each
+        ]
     )
 
 
-def _waiting(
-    queue: SiteQueue, rivals: frozenset[str], count: _Count
-) -> tuple[tuple[Waiting, ...], tuple[float | None, ...]]:
-    found: list[Waiting] = []
-    ranks: list[float | None] = []
-    for job in queue.pending:
-        if job.held or rivals.isdisjoint(job.partitions):
-            continue
-        units = count.units(job)
-        if not units:
-            continue
-        found.append(Waiting(job.nodes, units, count.runtimes.whole(count.group(job)), limit_of(job), job.id))
-        ranks.append(job.priority)
-    return tuple(found), tuple(ranks)
+def _waiting(rivals: Sequence[QueuedJob], count: _Count) -> tuple[tuple[Waiting, ...], tuple[float | None, ...]]:
+    counted = [(job, units) for job, units in ((job, count.units(job)) for job in rivals) if units]
+    expected = count.runtimes.wholes([count.group(job) for job, _ in counted])
+    found = tuple(
+        [
+            Waiting(job.nodes, units, seconds, limit_of(job), job.id)
+            for (job, units), seconds in zip(counted, expected, strict=True)
+        ]
+    )
+    return found, tuple([job.priority for job, _ in counted])

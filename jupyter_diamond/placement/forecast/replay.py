@@ -4,6 +4,10 @@ The model is the one that every batch scheduler approximates: jobs are served in
 not fit gets a reservation, made of the *limits* of what runs; later jobs may start before it if they do not delay that
 reservation (EASY backfill). Jobs run as long as they are *predicted* to, not as long as their limits. Deliberately
 simple where a site's own scheduler is not known: a pass every minute, no change of priorities, no new arrivals.
+
+Several sizes of our job are asked at once. Until ours is the first in the queue it keeps nobody from anything, so one
+run of the queue serves them all; from there on each size has a run of its own. Waiting jobs of the same nodes, units
+and limit are one class: in one pass all of them fit or none, so the pass looks at the first of each class alone.
 """
 
 from __future__ import annotations
@@ -11,8 +15,8 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import insort
-from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from typing import NamedTuple
 
 from .pool import Pool
@@ -73,7 +77,22 @@ class _Running(NamedTuple):
     id: str
 
 
-_OURS = "\x00"
+class _Class:
+    """Waiting jobs that are the same to a pass: their places in the queue, and the first that still waits."""
+
+    __slots__ = ("at", "limit_s", "places")
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        self.places: list[int] = []
+        self.at = 0
+
+    def first(self, gone: bytearray) -> int | None:
+        while self.at < len(self.places):
+            if not gone[self.places[self.at]]:
+                return self.places[self.at]
+            self.at += 1
+        return None
 
 
 def replay(
@@ -86,22 +105,47 @@ def replay(
     depth: int = DEPTH,
 ) -> Start:
     """When ``ask`` would start, entering the queue before the waiting job at ``rank`` (None: at the end)."""
-    if sum(1 for units in board.whole if units >= ask.units) < ask.nodes:
-        return Start(horizon_s, beyond=True)
-    queue = list(board.waiting)
-    queue.insert(len(queue) if rank is None else rank, ask._replace(id=_OURS))
-    return _Replay(board, queue, cycle_s=cycle_s, depth=depth).until_ours_starts(horizon_s)
+    return replay_all(board, (ask,), rank=rank, horizon_s=horizon_s, cycle_s=cycle_s, depth=depth)[0]
+
+
+def replay_all(
+    board: Board,
+    asks: Sequence[Waiting],
+    *,
+    rank: int | None = None,
+    horizon_s: float = HORIZON_S,
+    cycle_s: float = CYCLE_S,
+    depth: int = DEPTH,
+) -> list[Start]:
+    """When each of ``asks`` would start if it alone entered the queue there."""
+    found: list[Start | None] = [
+        None if sum(units >= ask.units for units in board.whole) >= ask.nodes else Start(horizon_s, beyond=True)
+        for ask in asks
+    ]
+    open_ = {at: ask for at, ask in enumerate(asks) if found[at] is None}
+    if open_:
+        ours_at = len(board.waiting) if rank is None else rank
+        run = _Replay(board, ours_at, cycle_s=cycle_s, depth=depth)
+        for at, start in run.starts(open_, horizon_s).items():
+            found[at] = start
+    return [start for start in found if start is not None]
 
 
 class _Replay:
     """One run of the model."""
 
-    def __init__(self, board: Board, queue: list[Waiting], *, cycle_s: float, depth: int) -> None:
+    def __init__(self, board: Board, ours_at: int, *, cycle_s: float, depth: int) -> None:
         self._whole = board.whole
         self._pool = Pool(board.free, board.whole)
-        self._queue = queue
-        self._shapes = Counter((job.nodes, job.units) for job in queue)
-        self._cycle_s, self._depth = cycle_s, depth
+        self._queue, self._ours_at = board.waiting, ours_at
+        self._gone = bytearray(len(board.waiting) + 1)
+        self._head = 0
+        self._edge = min(len(board.waiting), depth + 1)
+        self._shapes: dict[tuple[int, int], dict[float, _Class]] = {}
+        for at, job in enumerate(board.waiting):
+            of_shape = self._shapes.setdefault((job.nodes, job.units), {})
+            (of_shape.get(job.limit_s) or of_shape.setdefault(job.limit_s, _Class(job.limit_s))).places.append(at)
+        self._cycle_s = cycle_s
         self._now = 0.0
         self._ends: list[tuple[float, int]] = []
         self._running: dict[int, _Running] = {}
@@ -109,22 +153,53 @@ class _Replay:
         self._order = 0
         self._started = 0
         self._freed_by = ""
-        for job in board.running:
-            self._run(job.nodes, job.units, max(job.end_s, 1.0), max(job.limit_end_s, 1.0), job.id)
+        for held in board.running:
+            self._run(held.nodes, held.units, max(held.end_s, 1.0), max(held.limit_end_s, 1.0), held.id)
 
-    def until_ours_starts(self, horizon_s: float) -> Start:
+    def starts(self, asks: dict[int, Waiting], horizon_s: float) -> dict[int, Start]:
+        """The start of each; several are told apart as soon as ours is the first that waits."""
+        found: dict[int, Start] = {}
+        waiting = dict(asks)
         while True:
-            if self._serve():
-                return Start(self._now, freed_by=self._freed_by, behind=self._started)
-            if not self._ends:
-                return Start(horizon_s, beyond=True)
-            self._now = max(self._ends[0][0], self._now + self._cycle_s)
-            if self._now > horizon_s:
-                return Start(horizon_s, beyond=True)
-            while self._ends and self._ends[0][0] <= self._now:
-                ended = self._running.pop(heapq.heappop(self._ends)[1])
-                self._pool.take(ended.nodes, -ended.units)
-                self._freed_by = ended.id
+            self._serve(waiting, found)
+            if not waiting:
+                return found
+            if self._head >= self._ours_at and len(waiting) > 1:
+                for at, ask in waiting.items():
+                    found |= self._fork().go_on({at: ask}, horizon_s)
+                return found
+            if not self._on(horizon_s):
+                return found | dict.fromkeys(waiting, Start(horizon_s, beyond=True))
+
+    def go_on(self, asks: dict[int, Waiting], horizon_s: float) -> dict[int, Start]:
+        """The rest of a run whose pass has been made for all of them but for the reservation of this one."""
+        found: dict[int, Start] = {}
+        self._backfill(asks, found)
+        if asks and self._on(horizon_s):
+            return found | self.starts(asks, horizon_s)
+        return found | dict.fromkeys(asks, Start(horizon_s, beyond=True))
+
+    def _fork(self) -> _Replay:
+        other = copy(self)
+        shapes = {shape: {limit: copy(each) for limit, each in of.items()} for shape, of in self._shapes.items()}
+        vars(other).update(
+            _pool=Pool(self._pool.free, self._whole), _gone=bytearray(self._gone), _ends=list(self._ends),
+            _running=dict(self._running), _by_limit=list(self._by_limit), _shapes=shapes,
+        )  # fmt: skip
+        return other
+
+    def _on(self, horizon_s: float) -> bool:
+        """To the next end of a job, but not sooner than the next pass; False where nothing ends, or too late."""
+        if not self._ends:
+            return False
+        self._now = max(self._ends[0][0], self._now + self._cycle_s)
+        if self._now > horizon_s:
+            return False
+        while self._ends and self._ends[0][0] <= self._now:
+            ended = self._running.pop(heapq.heappop(self._ends)[1])
+            self._pool.take(ended.nodes, -ended.units)
+            self._freed_by = ended.id
+        return True
 
     def _run(self, nodes: Sequence[int], units: int, end: float, limit_end: float, id_: str) -> None:
         self._order += 1
@@ -132,59 +207,113 @@ class _Replay:
         heapq.heappush(self._ends, (end, self._order))
         insort(self._by_limit, (limit_end, self._order))
 
-    def _start(self, job: Waiting, nodes: Sequence[int]) -> None:
+    def _start(self, at: int, nodes: Sequence[int]) -> None:
+        job = self._queue[at]
+        self._gone[at] = 1
         self._pool.take(nodes, job.units)
         now = self._now
         self._run(nodes, job.units, now + max(1.0, min(job.run_s, job.limit_s)), now + job.limit_s, job.id)
-        self._shapes[job.nodes, job.units] -= 1
         self._started += 1
 
-    def _serve(self) -> bool:
-        """One pass of the scheduler; True when our job starts in it."""
-        queue, pool = self._queue, self._pool
-        at = 0
-        for job in queue:  # in order, up to the first that does not fit
-            nodes = pool.best(job.nodes, job.units) if pool.total else None
-            if nodes is None:
-                break
-            if job.id == _OURS:
-                return True
-            self._start(job, nodes)
-            at += 1
-        if at:
-            del queue[:at]
-        return bool(pool.total and len(queue) > 1) and self._backfill()
-
-    def _backfill(self) -> bool:
+    def _serve(self, asks: dict[int, Waiting], found: dict[int, Start]) -> None:
+        """One pass of the scheduler: whoever of ours starts in it is found, and asks no more."""
         pool, queue = self._pool, self._queue
-        fitting = {
-            shape for shape, number in self._shapes.items() if number and pool.fitting(shape[1]) >= shape[0]
-        }  # fmt: skip
-        if not fitting:
-            return False
-        reserved_at, shadow = self._reservation(queue[0])
+        left = 0
+        while pool.total and self._head < self._ours_at:  # in order, up to the first that does not fit
+            if not self._gone[self._head]:
+                nodes = pool.best(queue[self._head].nodes, queue[self._head].units)
+                if nodes is None:
+                    break
+                self._start(self._head, nodes)
+                left += 1
+            self._head += 1
+        self._move_edge(left)
+        while self._head < self._ours_at and self._gone[self._head]:
+            self._head += 1
+        if self._head < self._ours_at:
+            self._backfill(asks, found)
+            return
+        for at, ask in list(asks.items()):  # ours is the first: what fits starts, what does not has a reservation
+            if pool.total and pool.best(ask.nodes, ask.units) is not None:
+                found[at] = self._ours()
+                del asks[at]
+        if len(asks) == 1:
+            self._backfill(asks, found)
+
+    def _ours(self) -> Start:
+        return Start(self._now, freed_by=self._freed_by, behind=self._started)
+
+    def _move_edge(self, left: int) -> None:
+        """So many jobs have left the part of the queue that a pass looks at: as many others come into it."""
+        while left and self._edge < len(self._queue):
+            left -= not self._gone[self._edge]
+            self._edge += 1
+
+    def _fitting(self) -> list[tuple[int, tuple[int, int], _Class]]:
+        """The first job of every class that fits on what is free, without the reservation."""
+        found = []
+        room: dict[int, int] = {}
+        for shape, classes in self._shapes.items():
+            number, units = shape
+            if units not in room:
+                room[units] = self._pool.fitting(units)
+            if room[units] < number:
+                continue
+            for limit, each in list(classes.items()):
+                first = each.first(self._gone)
+                if first is None:
+                    del classes[limit]
+                elif first < self._edge:
+                    found.append((first, shape, each))
+        return found
+
+    def _backfill(self, asks: dict[int, Waiting], found: dict[int, Start]) -> None:
+        pool = self._pool
+        if not pool.total:
+            return
+        ours_first = self._head >= self._ours_at
+        fitting = self._fitting()
+        looked_at = not ours_first and self._ours_at <= self._edge
+        if not fitting and not (looked_at and any(pool.fitting(ask.units) >= ask.nodes for ask in asks.values())):
+            return
+        head = next(iter(asks.values())) if ours_first else self._queue[self._head]
+        reserved_at, shadow = self._reservation(head)
         latest = math.inf if reserved_at is None else reserved_at - self._now
-        gone: list[int] = []
-        for at in range(1, min(len(queue), self._depth + 1)):
-            job = queue[at]
-            if (job.nodes, job.units) not in fitting:
-                continue
-            in_time = job.limit_s <= latest
-            nodes = pool.best(job.nodes, job.units, None if in_time else shadow)
-            if nodes is None:
-                if in_time:
-                    fitting.discard((job.nodes, job.units))
-                continue
-            if job.id == _OURS:
-                return True
-            if not in_time:
-                for node in nodes:
-                    shadow[node] -= job.units
-            self._start(job, nodes)
-            gone.append(at)
-        for at in reversed(gone):
-            del queue[at]
-        return False
+        if looked_at:
+            self._fill(fitting, latest, shadow, until=self._ours_at)
+            for at, ask in list(asks.items()):
+                if pool.best(ask.nodes, ask.units, None if ask.limit_s <= latest else shadow) is not None:
+                    found[at] = self._ours()
+                    del asks[at]
+            if not asks:
+                return
+        self._fill(fitting, latest, shadow, until=len(self._queue))
+
+    def _fill(
+        self, heap: list[tuple[int, tuple[int, int], _Class]], latest: float, shadow: list[int], *, until: int
+    ) -> None:
+        """Start those that fit beside the reservation, in order, of the jobs before ``until``."""
+        heapq.heapify(heap)
+        left = 0
+        edge = self._edge
+        while heap and heap[0][0] < until:
+            at, shape, each = heap[0]
+            number, units = shape
+            in_time = each.limit_s <= latest
+            nodes = self._pool.best(number, units, None if in_time else shadow)
+            after: int | None = None
+            if nodes is not None:
+                if not in_time:
+                    for node in nodes:
+                        shadow[node] -= units
+                self._start(at, nodes)
+                left += 1
+                after = each.first(self._gone)
+            if after is None or after >= edge:
+                heapq.heappop(heap)
+            else:
+                heapq.heapreplace(heap, (after, shape, each))
+        self._move_edge(left)
 
     def _reservation(self, head: Waiting) -> tuple[float | None, list[int]]:
         """When the first blocked job can start at the latest, and what is free then beside it."""

@@ -37,6 +37,7 @@ class Runtimes:
         self._users: dict[str, Floats] = {}
         self._groups: dict[Group, Floats] = {}
         self._fresh: dict[Group, float] = {}
+        self._known: dict[Group | str, Floats] = {}
         self.learnt = 0
         for job in past:
             self.learn(job)
@@ -51,14 +52,20 @@ class Runtimes:
             np.multiply(histogram, decay, out=histogram)
             histogram[at] += 1.0
         self._fresh.clear()
+        self._known.clear()
         self.learnt += 1
 
     def whole(self, group: Group) -> float:
         """The expected run time of a job that has not begun, in seconds."""
-        share = self._fresh.get(group)
-        if share is None:
-            share = self._fresh[group] = float(_means(self._shares(group)[None, :], np.zeros(1))[0])
-        return share * group[1]
+        return self.wholes((group,))[0]
+
+    def wholes(self, groups: Sequence[Group]) -> list[float]:
+        """The same for many jobs at once."""
+        new = [group for group in dict.fromkeys(groups) if group not in self._fresh]
+        if new:
+            shares = np.stack([self._shares(group) for group in new])
+            self._fresh.update(zip(new, _means(shares, np.zeros(len(new))).tolist(), strict=True))
+        return [self._fresh[group] * group[1] for group in groups]
 
     def totals(self, groups: Sequence[Group], elapsed_s: Sequence[float]) -> Floats:
         """The expected run times in all of jobs that have run for so long, in seconds; never less than that."""
@@ -71,15 +78,24 @@ class Runtimes:
 
     def _shares(self, group: Group) -> Floats:
         """How likely each bin is."""
-        user = self._users.get(group[0])
-        site: Floats = self._site / self._site.sum()
-        if user is None:
-            return site
-        of_user: Floats = (user + _USER_PRIOR * site) / (user.sum() + _USER_PRIOR)
         own = self._groups.get(group)
         if own is None:
-            return of_user
-        shares: Floats = (own + _GROUP_PRIOR * of_user) / (own.sum() + _GROUP_PRIOR)
+            return self._of_user(group[0])
+        shares = self._known.get(group)
+        if shares is None:
+            shares = (own + _GROUP_PRIOR * self._of_user(group[0])) / (own.sum() + _GROUP_PRIOR)
+            self._known[group] = shares
+        return shares
+
+    def _of_user(self, name: str) -> Floats:
+        """The user's bins; the site's where nothing is known of the user."""
+        user = self._users.get(name)
+        key = name if user is not None else ""
+        shares = self._known.get(key)
+        if shares is None:
+            site: Floats = self._site / self._site.sum()
+            shares = site if user is None else (user + _USER_PRIOR * site) / (user.sum() + _USER_PRIOR)
+            self._known[key] = shares
         return shares
 
 

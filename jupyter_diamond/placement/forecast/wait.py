@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
@@ -17,9 +17,9 @@ from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.forecast import Forecast
 from jupyter_diamond.model.queue import SiteQueue
 
-from .boards import Pool, pool_of
+from .boards import Floor, Pool, pool_of
 from .calibration import S_PER_QUEUED_JOB, Bands
-from .replay import HORIZON_S, Start, replay
+from .replay import HORIZON_S, Start, Waiting, replay, replay_all
 from .runtimes import Runtimes
 
 TEST_ONLY_SHARE = 0.5
@@ -49,18 +49,28 @@ class Forecaster:
     bands: Bands = field(default_factory=Bands)
     trusts_replay: Mapping[str, bool] = field(default_factory=dict)
     """Sites at which recorded errors of the replay are worse than those of the simpler rule say False."""
+    _nothing_learnt: Runtimes = field(default_factory=Runtimes)
+    _floors: dict[str, Floor] = field(default_factory=dict)
     _pools: dict[tuple[str, str, bool], Pool | None] = field(default_factory=dict)
+    _starts: dict[tuple[tuple[str, str, bool], Waiting], Start] = field(default_factory=dict)
 
     def forecast(self, site: str, partition: str, size: Size, look: Look) -> Forecast:
         """When a job of this size would start there."""
+        return self.forecasts(site, partition, ((size, look),))[0]
+
+    def forecasts(self, site: str, partition: str, asked: Sequence[tuple[Size, Look]]) -> list[Forecast]:
+        """The same for several sizes, which a visible queue is replayed for together."""
         queue = self.queues.get(site)
-        if queue is not None and self.sees(site):
-            pool = self._pool(queue, partition, whole_node=look.whole_node)
-            if pool is not None:
-                ask = pool.ask(size, whole_node=look.whole_node)
-                start = replay(pool.board, ask, rank=pool.rank(queue.own_priority))
-                return self._banded(site, self._from_replay(start))
-        return self._banded(site, _without_queue(look))
+        whole_node = any(look.whole_node for _, look in asked)
+        pool = self._pool(queue, partition, whole_node=whole_node) if queue is not None and self.sees(site) else None
+        if queue is None or pool is None:
+            return [self._banded(site, _without_queue(look)) for _, look in asked]
+        asks = [pool.ask(size, whole_node=whole_node) for size, _ in asked]
+        key = (site, partition, whole_node)
+        new = [ask for ask in dict.fromkeys(asks) if (key, ask) not in self._starts]
+        started = replay_all(pool.board, new, rank=pool.rank(queue.own_priority))
+        self._starts.update(zip([(key, ask) for ask in new], started, strict=True))
+        return [self._banded(site, self._from_replay(self._starts[key, ask])) for ask in asks]
 
     def sees(self, site: str) -> bool:
         """Whether its queue is there as a whole, and a replay of it is to be trusted."""
@@ -81,8 +91,11 @@ class Forecaster:
     def _pool(self, queue: SiteQueue, partition: str, *, whole_node: bool) -> Pool | None:
         key = (queue.site, partition, whole_node)
         if key not in self._pools:
-            runtimes = self.runtimes.get(queue.site) or Runtimes()
-            self._pools[key] = pool_of(queue, partition, runtimes, now=self.now, whole_node=whole_node)
+            floor = self._floors.get(queue.site)
+            if floor is None or floor.queue is not queue:
+                floor = self._floors[queue.site] = Floor(queue)
+            runtimes = self.runtimes.get(queue.site) or self._nothing_learnt
+            self._pools[key] = pool_of(floor, partition, runtimes, now=self.now, whole_node=whole_node)
         return self._pools[key]
 
     def _from_replay(self, start: Start) -> Forecast:
@@ -101,6 +114,8 @@ class Forecaster:
 
     def _banded(self, site: str, forecast: Forecast) -> Forecast:
         low, high = self.bands.around(site, forecast)
+        if low is None and high is None:
+            return forecast
         return forecast.model_copy(update={"low_s": low, "high_s": high})
 
 

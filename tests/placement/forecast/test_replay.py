@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupyter_diamond.placement.forecast.pool import Pool
-from jupyter_diamond.placement.forecast.replay import HORIZON_S, Board, Holding, Start, Waiting, replay
+from jupyter_diamond.placement.forecast.replay import HORIZON_S, Board, Holding, Start, Waiting, replay, replay_all
+from tests.placement.forecast import plain
 
 H = 3600.0
 
@@ -115,3 +116,32 @@ def test_nothing_is_ever_given_twice(seed):
         assert all(0 <= free <= all_ for free, all_ in zip(pool.free, whole, strict=True))
         assert pool.total == sum(pool.free)
         assert all(pool.fitting(k) == sum(each >= k for each in pool.free) for k in range(1, 9))
+
+
+def drawn_board(draw: random.Random) -> Board:
+    """A few nodes, partly taken, and a queue of a few shapes and limits, as on a real machine."""
+    whole = [draw.choice([4, 4, 8]) for _ in range(draw.randint(1, 8))]
+    running, free = [], list(whole)
+    for number in range(draw.randint(0, 12)):
+        node = draw.randrange(len(whole))
+        units = draw.randint(1, 4)
+        if free[node] >= units:
+            free[node] -= units
+            limit = draw.choice([600.0, H, 4 * H, 24 * H])
+            running.append(Holding(draw.uniform(1, limit), limit, units, (node,), f"r{number}"))
+    waiting = [
+        Waiting(draw.choice([1, 1, 1, 2, 3]), draw.choice([1, 2, 4]), draw.uniform(60, 8 * H), draw.choice([H, 4 * H, 12 * H]), f"w{at}")
+        for at in range(draw.randint(0, 40))
+    ]  # fmt: skip
+    return Board(tuple(whole), tuple(free), tuple(running), tuple(waiting))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 1_000_000))
+def test_all_sizes_at_once_say_what_each_says_alone(seed):
+    """The fast way is the plain way, wherever ours enters the queue."""
+    draw = random.Random(seed)
+    there = drawn_board(draw)
+    asks = [Waiting(draw.choice([1, 2, 4]), draw.randint(1, 8), 0.0, draw.choice([600.0, H, 8 * H])) for _ in range(4)]
+    rank = draw.choice([None, draw.randint(0, len(there.waiting))])
+    assert replay_all(there, asks, rank=rank) == [plain.replay(there, each, rank=rank) for each in asks]
