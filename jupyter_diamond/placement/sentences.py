@@ -10,7 +10,7 @@ from jupyter_diamond.model.envelope import Envelope
 from . import words
 from .comparison import because, blockers, lack, name, unmet
 from .estimate_words import UNKNOWN, charge, starts
-from .rules import Place
+from .place import Place
 
 _REFUSALS = 3
 """More refused sites than this are counted, not listed: the full list is in the explanation."""
