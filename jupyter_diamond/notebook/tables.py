@@ -126,7 +126,7 @@ def forecast_table(found: Forecasts) -> pd.DataFrame:
     heads = ["site", "starts", "error s", "bias s", "banded", "in band", "regret s", "by", "learnt from", "queue",
              "trusts replay"]  # fmt: skip
     unknown = dict.fromkeys(("error s", "bias s", "in band", "regret s"), "Float64")
-    typed: pd.DataFrame = _frame(rows, heads).astype(unknown)
+    typed: pd.DataFrame = frame_of(rows, heads).astype(unknown)
     return typed
 
 

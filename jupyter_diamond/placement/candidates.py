@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jupyter_diamond.model.decision import Candidate, Verdict
@@ -10,6 +11,7 @@ from jupyter_diamond.model.envelope import Envelope, Span
 
 from . import outcome_rules, rules
 from .estimates import Weighed, weigh
+from .forecast.wait import S_PER_QUEUED_JOB
 from .judging import Bench
 from .kinds import gpu_type
 from .objectives import Standing, standing
@@ -35,13 +37,36 @@ class _Settled(NamedTuple):
     verdicts: tuple[Verdict, ...]
 
 
-def candidate_at(envelope: Envelope, place: Place, bench: Bench, world: World) -> Judged:
-    """The place as a candidate for this envelope."""
-    verdicts = bench.judge(place)
+def candidates_at(envelope: Envelope, places: Sequence[Place], bench: Bench, world: World) -> list[Judged]:
+    """Every place as a candidate for this envelope."""
+    verdicts = [bench.judge(place) for place in places]
+    open_ = [at for at in range(len(places)) if not refused(verdicts[at])]
+    rough: set[int] = set()
+    if len(open_) > world.simulated:
+        likely = sorted(open_, key=lambda at: _likely(places[at], verdicts[at], world))
+        rough = set(likely[world.simulated :])
+    return [
+        _candidate_at(envelope, place, verdicts[at], bench, world, rough=at in rough) for at, place in enumerate(places)
+    ]
+
+
+def _likely(place: Place, verdicts: tuple[Verdict, ...], world: World) -> tuple[bool, bool, float, str, str]:
+    """Where a place stands before its queue is looked at: known, the site's own choice, the least work before us."""
+    unknown = any(verdict.answer == "unknown" and not verdict.soft for verdict in verdicts)
+    drain_s = world.forecaster.drain_s(place.site.name, place.partition)
+    if drain_s is None:
+        pending = place.record.pending if place.record is not None else None
+        drain_s = math.inf if pending is None else S_PER_QUEUED_JOB * pending
+    return unknown, place.site.partition != place.partition, drain_s, place.site.name, place.partition
+
+
+def _candidate_at(
+    envelope: Envelope, place: Place, verdicts: tuple[Verdict, ...], bench: Bench, world: World, *, rough: bool
+) -> Judged:
     settled: list[_Settled] = []
     if not refused(verdicts):
         sized_by, verdicts = _with_wishes(envelope, place, bench, verdicts)
-        settled = _settled(envelope, sized_by, place, bench, world)
+        settled = _settled(envelope, sized_by, place, bench, world, rough=rough)
     best = settled[0] if settled else None
     if best is not None:
         verdicts += best.verdicts
@@ -87,13 +112,15 @@ def _with_wishes(
     return bench.conditions, verdicts
 
 
-def _settled(envelope: Envelope, sized_by: Envelope, place: Place, bench: Bench, world: World) -> list[_Settled]:
+def _settled(
+    envelope: Envelope, sized_by: Envelope, place: Place, bench: Bench, world: World, *, rough: bool
+) -> list[_Settled]:
     """The sizes that could be asked for, best first; those that a rule refuses only where it refuses all."""
     found: list[_Settled] = []
     for narrowed in _ever_less(sized_by):
         more = [
             _Settled(each, outcome_rules.judged(envelope, place, each, bench.clock, world.balances))
-            for each in weigh(narrowed, place, world)
+            for each in weigh(narrowed, place, world, rough=rough)
         ]
         open_ = [each for each in more if not refused(each.verdicts)]
         if open_:

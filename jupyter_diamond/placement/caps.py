@@ -130,6 +130,8 @@ def on_all(cap: Cap, record: Record) -> bool:
 
 def most(record: Record | None, on: str, *, free: bool = False) -> int | None:
     """The smallest limit on it; with ``free``, less what the user has already. None when there is none."""
+    if record is None or not record.caps:
+        return None
     amounts = [
         cap.left if free and cap.left is not None else cap.amount
         for cap in _holding(record)

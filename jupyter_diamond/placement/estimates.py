@@ -28,11 +28,14 @@ class Weighed(NamedTuple):
     estimate: Estimate
 
 
-def weigh(envelope: Envelope, place: Place, world: World) -> tuple[Weighed, ...]:
-    """The sizes that could be asked for here, best first; one where nothing is known of the place."""
-    single = place.record is None or envelope.objective in _BASELINES
+def weigh(envelope: Envelope, place: Place, world: World, *, rough: bool = False) -> tuple[Weighed, ...]:
+    """The sizes that could be asked for here, best first; one where nothing is known of the place.
+
+    ``rough`` looks at one size, counts the jobs that wait, and simulates no queue.
+    """
+    single = rough or place.record is None or envelope.objective in _BASELINES
     sizes = (size_for(envelope, place.record),) if single else sizes_for(envelope, place.record)
-    forecasts = _forecasts(envelope, place, sizes, world)
+    forecasts = [_rough(sizes[0], place, world)] if rough else _forecasts(envelope, place, sizes, world)
     found = [
         _weighed(envelope, place, sized, forecast, world) for sized, forecast in zip(sizes, forecasts, strict=True)
     ]
@@ -85,6 +88,17 @@ def _forecasts(envelope: Envelope, place: Place, sizes: Sequence[Sized], world: 
     ]
     told = iter(world.forecaster.forecasts(site, place.partition, asked))
     return [_ALL_TAKEN if sized.own_limit else next(told) for sized in sizes]
+
+
+def _rough(sized: Sized, place: Place, world: World) -> Forecast:
+    pending = place.record.pending if place.record is not None else None
+    if sized.own_limit or pending is None or sized.starts_now is None:
+        return Forecast(wait_s=None, method="unknown", because="what is free there is not known")
+    wait = 0.0 if sized.starts_now and not pending else S_PER_QUEUED_JOB * (1 + pending)
+    ahead = f"{pending} {'job waits' if pending == 1 else 'jobs wait'} there"
+    return Forecast(
+        wait_s=wait, method="depth", because=f"{ahead}; only the {world.simulated} likeliest places were simulated"
+    )
 
 
 def _best_feasible(sized: Sized, pending: int | None) -> Forecast:

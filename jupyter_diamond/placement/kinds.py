@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -11,11 +12,13 @@ from jupyter_diamond.model.snapshot import FreeNode, NodeShape, Record
 _WORDS = re.compile(r"[^a-z0-9]+")
 
 
+@functools.lru_cache(maxsize=1024)
 def gpu_words(model: str) -> frozenset[str]:
     """The words of a GPU's name: ``NVIDIA A100-SXM4-40GB`` and ``nvidia_a100`` are both an A100."""
     return frozenset(_WORDS.split(model.casefold())) - {""}
 
 
+@functools.lru_cache(maxsize=4096)
 def is_kind(model: str, wanted: str) -> bool:
     """The GPU is one of ``a100|h100``: every word of one of them is in its name, so an A10 is no A100."""
     return any(gpu_words(each) <= gpu_words(model) for each in wanted.split("|"))

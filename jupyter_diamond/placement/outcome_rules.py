@@ -24,6 +24,11 @@ NOW = "capacity now"
 """Never refuses, and is no wish either: waiting is what the forecast counts."""
 
 
+_NO_DEADLINE = verdict("deadline", "pass", "none", "none", "No deadline.")
+_ANY_CHARGE = verdict("max charge", "pass", "any", "any", "Any charge will do.")
+_NO_BALANCE = verdict("credit", "pass", "unknown", "any", "What is left on your account is not known there.")
+
+
 def capacity_now(place: Place, weighed: Weighed) -> Verdict:
     """Whether it would start at once. It ranks through the forecast and refuses nothing."""
     record = place.record
@@ -42,7 +47,7 @@ def deadline(envelope: Envelope, weighed: Weighed, clock: Clock, *, soft: bool) 
     """It ends in time, as far as wait and run time can be told; by its time limit it has ended for sure."""
     until = envelope.deadline
     if until is None:
-        return verdict("deadline", "pass", "none", "none", "No deadline.")
+        return _NO_DEADLINE
     required = f"by {_moment(until)}"
     answer, observed, sentence, change = _in_time(weighed, clock, (until - clock.now).total_seconds())
     return verdict("deadline", answer, observed, required, sentence, change=change, soft=soft)
@@ -76,7 +81,7 @@ def max_charge(envelope: Envelope, weighed: Weighed, *, soft: bool) -> Verdict:
     """What it can be charged at most, for its whole time limit, is within what the user allows."""
     limit, charge, unit = envelope.max_charge, weighed.estimate.charge_at_most, weighed.estimate.charge_unit
     if limit is None:
-        return verdict("max charge", "pass", "any", "any", "Any charge will do.")
+        return _ANY_CHARGE
     required = f"at most {words.amount(limit, unit)}"
     if charge is None:
         said = "What it would be charged is not known."
@@ -93,9 +98,9 @@ def max_charge(envelope: Envelope, weighed: Weighed, *, soft: bool) -> Verdict:
 def credit(envelope: Envelope, place: Place, weighed: Weighed, told: Balances | None) -> Verdict:
     """What it can be charged at most is on the account that pays. A site that tells no balance keeps nobody away."""
     charge, unit = weighed.estimate.charge_at_most, weighed.estimate.charge_unit
-    required = "unknown" if charge is None else words.amount(charge, unit)
     if told is None:
-        return verdict("credit", "pass", "unknown", required, "What is left on your account is not known there.")
+        return _NO_BALANCE
+    required = "unknown" if charge is None else words.amount(charge, unit)
     limits = place.reading.limits if place.reading is not None else None
     name = account_of(limits, envelope.account or place.site.account)
     if name is None and len(told.accounts) != 1:

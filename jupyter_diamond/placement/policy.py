@@ -12,7 +12,7 @@ from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import Snapshot
 
 from . import sentences
-from .candidates import Judged, candidate_at, refused
+from .candidates import Judged, candidates_at, refused
 from .caps import for_envelope
 from .forecast.wait import Forecaster
 from .judging import Bench
@@ -43,7 +43,7 @@ def decide(
     clock = Clock(now, fresh_s, stale_s)
     world = world or World(forecaster=Forecaster(now=now.timestamp()))
     bench = Bench(envelope, clock)
-    judged = [candidate_at(envelope, place, bench, world) for place in _places(envelope, snapshot, sites)]
+    judged = candidates_at(envelope, list(_places(envelope, snapshot, sites)), bench, world)
     ranked = _ranked(envelope, judged, mode)
     ranks = {at: rank for rank, at in enumerate(ranked, start=1)}
     candidates = tuple(each.candidate.model_copy(update={"rank": ranks.get(at)}) for at, each in enumerate(judged))

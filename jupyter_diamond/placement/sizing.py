@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from jupyter_diamond.model.envelope import Envelope, Size, Span
-from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, Record
+from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, NodeShape, Record
 
 from .caps import most as most_of
 from .kinds import free_gpus, gpu_type, gpus_for, suits
@@ -33,34 +33,52 @@ class _Node(NamedTuple):
     memory_bytes: int | None
 
 
-def size_for(envelope: Envelope, record: Record | None) -> Sized:
-    """The size to ask for here."""
+_UNKNOWN = _Node(None, None, None)
+
+
+class _Kinds(NamedTuple):
+    """What of a record depends on the kind of node that is asked for, and not on how much of it."""
+
+    gpu_type: str | None
+    shapes: tuple[NodeShape, ...]
+
+    @classmethod
+    def of(cls, envelope: Envelope, record: Record) -> _Kinds:
+        suited = tuple(shape for shape in record.shapes if suits(envelope, shape) is not False)
+        return cls(gpu_type(envelope, record), suited)
+
+
+def size_for(envelope: Envelope, record: Record | None, kinds: _Kinds | None = None) -> Sized:
+    """The size to ask for here. ``kinds`` is given where several sizes of one envelope are."""
     if record is None:
-        return Sized(_clipped(envelope, [_Node(None, None, None)] * envelope.nodes.max, None), None)
+        return Sized(_clipped(envelope, [_UNKNOWN] * envelope.nodes.max, None, None), None)
+    kinds = kinds or _Kinds.of(envelope, record)
     least = _least_nodes(envelope, record)
     limits = (record.max_nodes, most_of(record, "nodes"), envelope.nodes.max)
     most = max(min(limit for limit in limits if isinstance(limit, int)), least)
-    kind = gpu_type(envelope, record)
+    kind = kinds.gpu_type
+    cap = walltime_cap(record, envelope.nodes.min)
+    asked_s = min(envelope.walltime_s.max, cap) if isinstance(cap, int) else envelope.walltime_s.max
     free = [
         _Node(node.cpus, free_gpus(node, kind), node.memory_bytes)
         for node in record.free_nodes
-        if _holds(envelope, node, kind, record)
+        if _holds(envelope, node, kind, asked_s)
         for _ in range(min(node.nodes, most))
     ]
     mine = _mine_left(envelope, record, least)
     if len(free) >= least and mine:
-        return Sized(_best(envelope, free, most, record, free=True), starts_now=True)
+        return Sized(_best(envelope, free, most, record, kind, free=True), starts_now=True)
     whole = [
         _Node(shape.cpus, gpus_for(envelope, shape), shape.memory_bytes)
-        for shape in record.shapes
-        if fits(envelope, shape) and suits(envelope, shape) is not False
+        for shape in kinds.shapes
+        if fits(envelope, shape)
         for _ in range(min(max(shape.nodes, 1), most))
     ]
     if len(whole) < least:
-        whole = [_Node(None, None, None)] * most
+        whole = [_UNKNOWN] * most
     hidden_gpus = envelope.gpus.min > 0 and any(node.gpus is None for node in record.free_nodes)
     known = (record.cpus_free is not None and not hidden_gpus) or not mine
-    return Sized(_best(envelope, whole, most, record), starts_now=False if known else None, own_limit=not mine)
+    return Sized(_best(envelope, whole, most, record, kind), starts_now=False if known else None, own_limit=not mine)
 
 
 MOST_SIZES = 12
@@ -69,7 +87,8 @@ MOST_SIZES = 12
 
 def sizes_for(envelope: Envelope, record: Record | None) -> tuple[Sized, ...]:
     """The sizes that are worth weighing here, largest first: the one that fits best now, and steps over the range."""
-    first = size_for(envelope, record)
+    kinds = _Kinds.of(envelope, record) if record is not None else None
+    first = size_for(envelope, record, kinds)
     found = {first.size: first}
     steps = [(nodes, per_node) for nodes in _steps(envelope.nodes) for per_node in _steps(_varied(envelope))]
     if record is not None and len(steps) > 1:
@@ -78,7 +97,7 @@ def sizes_for(envelope: Envelope, record: Record | None) -> tuple[Sized, ...]:
             exact = {"nodes": Span.exactly(nodes), name: Span.exactly(per_node)}
             narrowed = envelope.model_copy(update=exact)
             if any(fits(narrowed, shape) is not False for shape in record.shapes):
-                sized = size_for(narrowed, record)
+                sized = size_for(narrowed, record, kinds)
                 if sized.size.nodes == nodes:
                     found.setdefault(sized.size, sized)
     ordered = sorted(
@@ -104,20 +123,22 @@ def _least_nodes(envelope: Envelope, record: Record) -> int:
     return max(envelope.nodes.min, min(wanted or 1, envelope.nodes.max))
 
 
-def _holds(envelope: Envelope, node: FreeNode, kind: str | None, record: Record) -> bool:
+def _holds(envelope: Envelope, node: FreeNode, kind: str | None, asked_s: int) -> bool:
     """The free part of this node holds the least that is asked, for as long as a job would ask for it."""
+    if node.cpus < envelope.cpus.min:
+        return False
     least = envelope.memory_bytes
     enough = least is None or node.memory_bytes is None or node.memory_bytes >= least.min
     there = free_gpus(node, kind)
     gpus = envelope.gpus.min == 0 or (there is not None and there >= envelope.gpus.min)
-    cap = walltime_cap(record, envelope.nodes.min)
-    asked = min(envelope.walltime_s.max, cap) if isinstance(cap, int) else envelope.walltime_s.max
-    long = node.free_for_s is None or node.free_for_s >= asked
-    return node.cpus >= envelope.cpus.min and gpus and enough and long
+    long = node.free_for_s is None or node.free_for_s >= asked_s
+    return gpus and enough and long
 
 
 def _mine_left(envelope: Envelope, record: Record, nodes: int) -> bool:
     """What the user may still have holds the least that is asked; what is not known is not counted against it."""
+    if not record.caps:
+        return True
     needs = {
         "running": 1, "queued": 1, "nodes": nodes, "gpus": nodes * envelope.gpus.min, "cpus": nodes * envelope.cpus.min,
         "memory_bytes": nodes * envelope.memory_bytes.min if envelope.memory_bytes is not None else 0,
@@ -128,11 +149,15 @@ def _mine_left(envelope: Envelope, record: Record, nodes: int) -> bool:
 
 def _share(record: Record | None, nodes: int, *, free: bool) -> _Node:
     """What each of so many nodes may give under the user's limits."""
+    if record is None or not record.caps:
+        return _UNKNOWN
     amounts = (most_of(record, on, free=free) for on in ("cpus", "gpus", "memory_bytes"))
     return _Node(*(None if amount is None else amount // nodes for amount in amounts))
 
 
-def _best(envelope: Envelope, nodes: Sequence[_Node], most: int, record: Record, *, free: bool = False) -> Size:
+def _best(
+    envelope: Envelope, nodes: Sequence[_Node], most: int, record: Record, kind: str | None, *, free: bool = False
+) -> Size:
     """The number of nodes that gives most in all: a fourth node with one free core must not cut the others to one.
 
     Where the time limit depends on the number of nodes, only numbers that may run long enough count.
@@ -140,7 +165,9 @@ def _best(envelope: Envelope, nodes: Sequence[_Node], most: int, record: Record,
     ordered = sorted(nodes, key=lambda node: _use(envelope, node), reverse=True)
     numbers = range(_least_nodes(envelope, record), min(most, len(ordered)) + 1)
     long_enough = [n for n in numbers if allows(walltime_cap(record, n), envelope.walltime_s.min)]
-    sizes = [_clipped(envelope, ordered[:n], record, free=free) for n in long_enough or numbers]
+    sizes = [_clipped(envelope, ordered[:n], record, kind, free=free) for n in long_enough or numbers]
+    if len(sizes) == 1:
+        return sizes[0]
     return max(sizes, key=lambda size: (size.nodes * size.gpus, size.nodes * size.cpus, size.nodes))
 
 
@@ -156,7 +183,9 @@ def _use(envelope: Envelope, node: _Node) -> tuple[int, int, int, int]:
     )
 
 
-def _clipped(envelope: Envelope, given: Sequence[_Node], record: Record | None, *, free: bool = False) -> Size:
+def _clipped(
+    envelope: Envelope, given: Sequence[_Node], record: Record | None, kind: str | None, *, free: bool = False
+) -> Size:
     nodes = [*given, _share(record, len(given), free=free)]
     cap = walltime_cap(record, len(given))
     # a partition that gives whole nodes gives their memory too, and some sites refuse a job that asks for it (Vista)
@@ -165,7 +194,7 @@ def _clipped(envelope: Envelope, given: Sequence[_Node], record: Record | None, 
         nodes=len(given),
         cpus=min(_clip(envelope.cpus, node.cpus) for node in nodes),
         gpus=_allowed(envelope, min(_clip(envelope.gpus, node.gpus) for node in nodes), record),
-        gpu_type=gpu_type(envelope, record),
+        gpu_type=kind,
         memory_bytes=None if memory is None else min(_clip(memory, node.memory_bytes) for node in nodes),
         walltime_s=_clip(envelope.walltime_s, cap if cap is not NO_LIMIT else None),
     )

@@ -17,6 +17,8 @@ class World:
     By site: ``speeds`` is the run time there over the run time that the user names; ``prepare_s`` how long the
     environment takes to be ready; ``transfer_s`` how long the data takes to get there; ``test_only_s`` the scheduler's
     own estimate of the wait, by (site, partition). ``balances`` is what is left on accounts, where a site has told.
+
+    ``simulated`` is at how many places a queue is simulated at most, the likeliest ones; at others jobs are counted.
     """
 
     forecaster: Forecaster
@@ -24,4 +26,5 @@ class World:
     prepare_s: Mapping[str, float] = field(default_factory=dict)
     transfer_s: Mapping[str, float] = field(default_factory=dict)
     test_only_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    simulated: int = 48
     balances: Mapping[str, Balances] = field(default_factory=dict)

@@ -79,7 +79,7 @@ Part = tuple[Record, list[QueueNode], list[QueuedJob], list[QueuedJob]]
 
 def partition(site: str, name: str, jobs: int, rng: random.Random) -> Part:
     """A record, its nodes, the jobs that wait and those that run: 97 of 100 GPUs are taken."""
-    number = max(8, jobs // 20) + rng.randrange(40)
+    number = max(4, jobs // 20) + rng.randrange(8)
     nodes, running, free = [], [], []
     for at in range(number):
         left = GPUS if rng.random() < 0.03 else 0

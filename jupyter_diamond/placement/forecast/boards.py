@@ -71,10 +71,19 @@ class Pool(NamedTuple):
 
 
 class Floor:
-    """A site's queue sorted by partition, once for all of its pools."""
+    """A site's queue sorted by partition, with what its jobs are expected to take: once for all of its pools.
 
-    def __init__(self, queue: SiteQueue) -> None:
-        self.queue = queue
+    ``now`` is seconds since the epoch. ``whole_s`` is by id how long a waiting job will run, ``left_s`` how long a
+    running one still will.
+    """
+
+    def __init__(self, queue: SiteQueue, runtimes: Runtimes, *, now: float) -> None:
+        self.queue, self.now = queue, now
+        held = [(job, max(now - job.started_at, 0.0)) for job in queue.running if job.started_at is not None]
+        totals = runtimes.totals([_group(job) for job, _ in held], [gone for _, gone in held]).tolist()
+        self.left_s = {job.id: total - gone for (job, gone), total in zip(held, totals, strict=True)}
+        wholes = runtimes.wholes([_group(job) for job in queue.pending])
+        self.whole_s = {job.id: seconds for job, seconds in zip(queue.pending, wholes, strict=True)}
         self.nodes: dict[str, list[QueueNode]] = {}
         self.running: dict[str, list[QueuedJob]] = {}
         self._waiting: dict[str, list[tuple[int, QueuedJob]]] = {}
@@ -88,6 +97,16 @@ class Floor:
             if not job.held:
                 for name in job.partitions:
                     self._waiting.setdefault(name, []).append((at, job))
+
+    def drain_s(self, partition: str) -> float | None:
+        """How long all of its nodes would need for what runs and waits, if it were poured; None where it has none."""
+        nodes = self.nodes.get(partition)
+        if not nodes:
+            return None
+        there = sum(node.gpus or 0 for node in nodes) or sum(node.cpus for node in nodes)
+        work: float = sum(self.whole_s[job.id] * job.units for _, job in self._waiting.get(partition, ()))
+        work += sum(self.left_s.get(job.id, 0.0) * job.units for job in self.on(nodes))
+        return work / max(there, 1)
 
     def on(self, nodes: Sequence[QueueNode]) -> list[QueuedJob]:
         """The jobs that run on these nodes, each once."""
@@ -111,39 +130,40 @@ class Floor:
         ]
 
 
-def pool_of(
-    floor: Floor | SiteQueue, partition: str, runtimes: Runtimes, *, now: float, whole_node: bool
-) -> Pool | None:
+def pool_of(floor: Floor, partition: str, *, whole_node: bool) -> Pool | None:
     """The nodes of a partition and the jobs that compete for them; None where it has no node that takes jobs."""
-    floor = floor if isinstance(floor, Floor) else Floor(floor)
     nodes = floor.nodes.get(partition)
     if not nodes:
         return None
     unit = unit_of(nodes)
     index = {node.name: at for at, node in enumerate(nodes)}
-    count = _Count(unit, runtimes, unit.whole if whole_node else None)
-    waiting, ranks = _waiting(floor.rivals(nodes, partition), count)
+    count = _Count(unit, unit.whole if whole_node else None)
+    waiting = [
+        (job, units) for job, units in ((job, count.units(job)) for job in floor.rivals(nodes, partition)) if units
+    ]
     board = Board(
         whole=tuple([_whole(node, unit) for node in nodes]),
         free=tuple([_free(node, unit, whole=whole_node) for node in nodes]),
-        running=_holding(floor.on(nodes), index, count, now),
-        waiting=waiting,
+        running=_holding(floor, nodes, index, count),
+        waiting=tuple(
+            [Waiting(job.nodes, units, floor.whole_s[job.id], limit_of(job), job.id) for job, units in waiting]
+        ),
     )
-    return Pool(board, unit, tuple(index), ranks)
+    return Pool(board, unit, tuple(index), tuple([job.priority for job, _ in waiting]))
 
 
 class _Count(NamedTuple):
     """How jobs are counted here. ``every`` is what each job takes of a node, where only whole nodes are given."""
 
     unit: Unit
-    runtimes: Runtimes
     every: int | None
 
     def units(self, job: QueuedJob) -> int:
         return self.every or self.unit.of(cpus=job.cpus, gpus=job.gpus, memory_bytes=job.memory_bytes)
 
-    def group(self, job: QueuedJob) -> Group:
-        return (job.user, limit_of(job), job.units)
+
+def _group(job: QueuedJob) -> Group:
+    return (job.user, limit_of(job), job.units)
 
 
 def unit_of(nodes: Sequence[QueueNode]) -> Unit:
@@ -174,32 +194,12 @@ def limit_of(job: QueuedJob) -> float:
     return job.limit_s if job.limit_s is not None and job.limit_s > 0 else _NO_LIMIT_S
 
 
-def _holding(running: Sequence[QueuedJob], index: Mapping[str, int], count: _Count, now: float) -> tuple[Holding, ...]:
-    held = [
-        (job, tuple([index[name] for name in job.nodes_held if name in index]))
-        for job in running
-        if job.started_at is not None
-    ]
-    units = [count.units(job) for job, _ in held]
-    elapsed = [max(now - (job.started_at or now), 0.0) for job, _ in held]
-    groups = [count.group(job) for job, _ in held]
-    totals = count.runtimes.totals(groups, elapsed)
-    return tuple(
-        [
-            Holding(max(total - gone, 1.0), max(limit_of(job) - gone, 1.0), each, nodes, job.id)
-            for (job, nodes), each, gone, total in zip(held, units, elapsed, totals.tolist(), strict=True)
-            if each
-        ]
-    )
-
-
-def _waiting(rivals: Sequence[QueuedJob], count: _Count) -> tuple[tuple[Waiting, ...], tuple[float | None, ...]]:
-    counted = [(job, units) for job, units in ((job, count.units(job)) for job in rivals) if units]
-    expected = count.runtimes.wholes([count.group(job) for job, _ in counted])
-    found = tuple(
-        [
-            Waiting(job.nodes, units, seconds, limit_of(job), job.id)
-            for (job, units), seconds in zip(counted, expected, strict=True)
-        ]
-    )
-    return found, tuple([job.priority for job, _ in counted])
+def _holding(floor: Floor, nodes: Sequence[QueueNode], index: Mapping[str, int], count: _Count) -> tuple[Holding, ...]:
+    found = []
+    for job in floor.on(nodes):
+        units = count.units(job) if job.started_at is not None else 0
+        if units and job.started_at is not None:
+            limit_end = limit_of(job) - max(floor.now - job.started_at, 0.0)
+            there = tuple([index[name] for name in job.nodes_held if name in index])
+            found.append(Holding(max(floor.left_s[job.id], 1.0), max(limit_end, 1.0), units, there, job.id))
+    return tuple(found)

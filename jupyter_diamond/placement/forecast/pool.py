@@ -25,8 +25,12 @@ class Pool:
 
     def fitting(self, units: int) -> int:
         """On how many nodes so many units are free."""
-        levels = self._levels
-        return sum(len(self._by_free[level]) for level in levels[bisect_left(levels, units) :])
+        number = 0
+        for level in reversed(self._levels):
+            if level < units:
+                break
+            number += len(self._by_free[level])
+        return number
 
     def take(self, nodes: Iterable[int], units: int) -> None:
         """These nodes have so many units less (more, when negative)."""

@@ -150,11 +150,16 @@ class _Replay:
         self._ends: list[tuple[float, int]] = []
         self._running: dict[int, _Running] = {}
         self._by_limit: list[tuple[float, int]] = []
-        self._order = 0
+        self._order = len(board.running)
         self._started = 0
         self._freed_by = ""
-        for held in board.running:
-            self._run(held.nodes, held.units, max(held.end_s, 1.0), max(held.limit_end_s, 1.0), held.id)
+        for order, held in enumerate(board.running, start=1):
+            limit_end = max(held.limit_end_s, 1.0)
+            self._running[order] = _Running(limit_end, order, held.units, held.nodes, held.id)
+            self._ends.append((max(held.end_s, 1.0), order))
+            self._by_limit.append((limit_end, order))
+        heapq.heapify(self._ends)
+        self._by_limit.sort()
 
     def starts(self, asks: dict[int, Waiting], horizon_s: float) -> dict[int, Start]:
         """The start of each; several are told apart as soon as ours is the first that waits."""
@@ -294,15 +299,18 @@ class _Replay:
     ) -> None:
         """Start those that fit beside the reservation, in order, of the jobs before ``until``."""
         heapq.heapify(heap)
-        left = 0
-        edge = self._edge
+        left, edge = 0, self._edge
+        best = self._pool.best
+        failed: set[tuple[tuple[int, int], bool]] = set()  # what is free only shrinks in a pass
         while heap and heap[0][0] < until:
             at, shape, each = heap[0]
             number, units = shape
             in_time = each.limit_s <= latest
-            nodes = self._pool.best(number, units, None if in_time else shadow)
+            nodes = None if (shape, in_time) in failed else best(number, units, None if in_time else shadow)
             after: int | None = None
-            if nodes is not None:
+            if nodes is None:
+                failed.add((shape, in_time))
+            else:
                 if not in_time:
                     for node in nodes:
                         shadow[node] -= units
@@ -317,19 +325,19 @@ class _Replay:
 
     def _reservation(self, head: Waiting) -> tuple[float | None, list[int]]:
         """When the first blocked job can start at the latest, and what is free then beside it."""
-        shadow = list(self._pool.free)
+        shadow, whole, running, needed = list(self._pool.free), self._whole, self._running, head.units
         enough = self._pool.fitting(head.units)
         reserved_at = None
         stale = 0
         for limit_end, order in self._by_limit:
-            job = self._running.get(order)
+            job = running.get(order)
             if job is None:
                 stale += 1
                 continue
             for node in job.nodes:
                 before = shadow[node]
-                shadow[node] = after = min(before + job.units, self._whole[node])
-                if before < head.units <= after:
+                shadow[node] = after = min(before + job.units, whole[node])
+                if before < needed <= after:
                     enough += 1
             if enough >= head.nodes:
                 reserved_at = max(limit_end, self._now + 1.0)
@@ -337,7 +345,7 @@ class _Replay:
         if stale > 64:
             self._by_limit = [each for each in self._by_limit if each[1] in self._running]
         if reserved_at is not None:
-            able = sorted((units, node) for node, units in enumerate(shadow) if units >= head.units)
-            for _, node in able[: head.nodes]:
+            able = [(units, node) for node, units in enumerate(shadow) if units >= head.units]
+            for _, node in sorted(able)[: head.nodes]:
                 shadow[node] -= head.units
         return reserved_at, shadow

@@ -49,7 +49,6 @@ class Forecaster:
     bands: Bands = field(default_factory=Bands)
     trusts_replay: Mapping[str, bool] = field(default_factory=dict)
     """Sites at which recorded errors of the replay are worse than those of the simpler rule say False."""
-    _nothing_learnt: Runtimes = field(default_factory=Runtimes)
     _floors: dict[str, Floor] = field(default_factory=dict)
     _pools: dict[tuple[str, str, bool], Pool | None] = field(default_factory=dict)
     _starts: dict[tuple[tuple[str, str, bool], Waiting], Start] = field(default_factory=dict)
@@ -78,6 +77,11 @@ class Forecaster:
         whole = queue is not None and not queue.hides_others and not queue.cut
         return whole and self.trusts_replay.get(site, True)
 
+    def drain_s(self, site: str, partition: str) -> float | None:
+        """How long the place needs for all the work that is there, whatever its shape; None where it is not seen."""
+        queue = self.queues.get(site)
+        return None if queue is None else self._floor(queue).drain_s(partition)
+
     def remaining(self, site: str, partition: str, job_id: str, *, whole_node: bool = False) -> Forecast | None:
         """When a job of ours that waits there would start; None where it is not seen waiting."""
         queue = self.queues.get(site)
@@ -91,12 +95,15 @@ class Forecaster:
     def _pool(self, queue: SiteQueue, partition: str, *, whole_node: bool) -> Pool | None:
         key = (queue.site, partition, whole_node)
         if key not in self._pools:
-            floor = self._floors.get(queue.site)
-            if floor is None or floor.queue is not queue:
-                floor = self._floors[queue.site] = Floor(queue)
-            runtimes = self.runtimes.get(queue.site) or self._nothing_learnt
-            self._pools[key] = pool_of(floor, partition, runtimes, now=self.now, whole_node=whole_node)
+            self._pools[key] = pool_of(self._floor(queue), partition, whole_node=whole_node)
         return self._pools[key]
+
+    def _floor(self, queue: SiteQueue) -> Floor:
+        floor = self._floors.get(queue.site)
+        if floor is None:
+            floor = Floor(queue, self.runtimes.get(queue.site) or Runtimes(), now=self.now)
+            self._floors[queue.site] = floor
+        return floor
 
     def _from_replay(self, start: Start) -> Forecast:
         if start.wait_s < 1.0:

@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.queue import QueuedJob, QueueNode, SiteQueue
-from jupyter_diamond.placement.forecast.boards import pool_of
+from jupyter_diamond.placement.forecast.boards import Floor, pool_of
 from jupyter_diamond.placement.forecast.calibration import Bands
 from jupyter_diamond.placement.forecast.runtimes import Runtimes
 from jupyter_diamond.placement.forecast.wait import Forecaster, Look
@@ -92,7 +92,7 @@ def test_jobs_of_partitions_on_the_same_nodes_compete_and_others_do_not():
 
 def units(*, size=None, whole_node=False, nodes=None, **more):
     queue = site_queue(nodes=nodes or [node(**more)])
-    pool = pool_of(queue, "gpu", Runtimes(), now=NOW, whole_node=whole_node)
+    pool = pool_of(Floor(queue, Runtimes(), now=NOW), "gpu", whole_node=whole_node)
     return pool.board.free, pool.ask(size or Size(cpus=8, gpus=1, walltime_s=H), whole_node=whole_node).units
 
 
