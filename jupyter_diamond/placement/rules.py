@@ -92,39 +92,43 @@ def fits(envelope: Envelope, shape: NodeShape) -> bool | None:
 
 def capacity(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     """Some kind of node could ever hold the least that is asked, and there are enough of them."""
-    required = _least(envelope)
+    required, asked = _least(envelope), envelope.nodes.min
+    most = place.record.max_nodes if place.record is not None else None
+    if isinstance(most, int) and most < asked:
+        change = f"--nodes {most}" if most else ""
+        sentence = f"It gives one job at most {words.count(most, 'node')}: ask for at most --nodes {most}."
+        return verdict(
+            "capacity", "fail", words.count(most, "node"), words.count(asked, "node"), sentence, change=change
+        )
     # what is of the wrong kind is another rule's matter, unless there is nothing else
     shapes = tuple(shape for shape in place.shapes if suits(envelope, shape) is not False) or place.shapes
     if not shapes:
         return verdict("capacity", "unknown", "unknown", required, "What its nodes can hold is not known.")
     answers = [(shape, fits(envelope, shape)) for shape in shapes]
-    nodes = sum(shape.nodes for shape, answer in answers if answer)
-    observed = f"{words.count(nodes, 'node')} that large"
-    if any(answer for _, answer in answers):
-        return _enough_nodes(envelope, place, nodes, observed, required)
-    if any(answer is None for _, answer in answers):
+    if all(answer is False for _, answer in answers):
+        sentence, change = _too_small(envelope, shapes)
+        return verdict("capacity", "fail", "no node that large", required, sentence, change=change)
+    return _enough_nodes(asked, answers, required, limit_known=most is not None)
+
+
+def _enough_nodes(
+    asked: int, answers: list[tuple[NodeShape, bool | None]], required: str, *, limit_known: bool
+) -> Verdict:
+    """There are as many nodes as are asked of the kinds that hold it; of a kind out of service, who knows how many."""
+    large = sum(shape.nodes for shape, answer in answers if answer)
+    perhaps = sum(shape.nodes for shape, answer in answers if answer is not False)
+    away = any(shape.nodes == 0 for shape, answer in answers if answer is not False)
+    observed = f"{words.count(large, 'node')} that large"
+    if perhaps < asked and not away:
+        sentence = f"It has {words.count(perhaps, 'node')} that large in service: ask for at most --nodes {perhaps}."
+        return verdict("capacity", "fail", observed, required, sentence, change=f"--nodes {perhaps}")
+    if all(answer is not True for _, answer in answers):
         return verdict("capacity", "unknown", "unknown", required, "Not all that its nodes can hold is known.")
-    sentence, change = _too_small(envelope, shapes)
-    return verdict("capacity", "fail", "no node that large", required, sentence, change=change)
-
-
-def _enough_nodes(envelope: Envelope, place: Place, nodes: int, observed: str, required: str) -> Verdict:
-    asked = envelope.nodes.min
-    most = place.record.max_nodes if place.record is not None else None
-    if isinstance(most, int) and most < asked:
-        change = f"--nodes {most}"
-        sentence = f"It gives one job at most {words.count(most, 'node')}: ask for at most {change}."
-        return verdict(
-            "capacity", "fail", words.count(most, "node"), words.count(asked, "node"), sentence, change=change
-        )
-    if nodes == 0:
-        sentence = "None of its nodes that are large enough is in service now."
+    if large < asked:
+        few = "Too few of its nodes that are large enough are in service now."
+        sentence = few if large else "None of its nodes that are large enough is in service now."
         return verdict("capacity", "unknown", observed, required, sentence)
-    if nodes < asked:
-        change = f"--nodes {nodes}"
-        sentence = f"It has {words.count(nodes, 'node')} that large in service: ask for at most {change}."
-        return verdict("capacity", "fail", observed, required, sentence, change=change)
-    if most is None and asked > 1:
+    if asked > 1 and not limit_known:
         sentence = "How many nodes it gives one job is not known."
         return verdict("capacity", "unknown", "unknown", words.count(asked, "node"), sentence)
     return verdict("capacity", "pass", observed, required, "It has nodes that are large enough.")
