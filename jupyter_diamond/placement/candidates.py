@@ -11,7 +11,7 @@ from jupyter_diamond.model.envelope import Envelope, Span
 
 from . import outcome_rules, rules
 from .estimates import Weighed, weigh
-from .forecast.wait import S_PER_QUEUED_JOB
+from .forecast.calibration import S_PER_QUEUED_JOB
 from .judging import Bench
 from .kinds import gpu_type
 from .objectives import Standing, standing

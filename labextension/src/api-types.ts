@@ -349,6 +349,7 @@ export interface PartitionPolicy {
   charge: ChargeModel | null;
   preemptible: string;
   containers: string[];
+  fabric: string | null;
   account_pattern: string | null;
   required_options: RequiredOption[];
   forbidden_options: string[];
@@ -562,6 +563,7 @@ export interface TaskSummary {
 /** One rule's answer for one candidate. */
 export interface Verdict {
   rule: string;
+  heading: 'health' | 'authorization' | 'partition' | 'architecture' | 'accelerator' | 'capacity' | 'walltime' | 'container' | 'user limits' | 'credit' | null;
   answer: 'pass' | 'fail' | 'unknown';
   observed: string;
   required: string;
