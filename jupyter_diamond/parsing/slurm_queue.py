@@ -24,7 +24,7 @@ QUEUE_FIELDS = (
 """What the probe asks of every job, as ``squeue -O`` takes it: columns of fixed width, which the site's awk parts."""
 MOST_ROWS = 6000
 """More waiting jobs than this are counted, not listed: those of highest priority are here."""
-MOST_RUNNING = 20_000
+MOST_RUNNING = 12_000
 """As many of them at once are some megabytes; with more, the queue is as good as not seen."""
 
 _STARTABLE = frozenset({"", "None", "Priority", "Resources", "Nodes_required_for_job_are_DOWN", "ReqNodeNotAvail"})
