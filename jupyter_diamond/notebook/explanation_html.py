@@ -9,6 +9,7 @@ from jupyter_diamond.model.decision import Decision, Verdict
 from jupyter_diamond.placement.comparison import blockers
 from jupyter_diamond.placement.explain import sections
 from jupyter_diamond.placement.explain_rows import TERMS, Row, chosen_lines, how, rows, telling_terms, weighed
+from jupyter_diamond.placement.place import NOW
 
 from .card_text import printable
 from .static_files import style_line
@@ -89,7 +90,7 @@ def _verdicts(row: Row) -> str:
 def _verdict(verdict: Verdict) -> str:
     change = verdict.change if verdict.change and verdict.change not in verdict.sentence else ""
     sentence = verdict.sentence + (f" It would pass with {change}." if change else "")
-    rule = f"{verdict.rule} (wish)" if verdict.soft else verdict.rule
+    rule = f"{verdict.rule} (wish)" if verdict.soft and verdict.rule != NOW else verdict.rule
     cells = (_GLYPH[verdict.answer], rule, verdict.observed, verdict.required, sentence)
     return "".join(f"<td>{_e(cell)}</td>" for cell in cells)
 

@@ -15,7 +15,7 @@ from .forecast.calibration import S_PER_QUEUED_JOB
 from .judging import Bench
 from .kinds import gpu_type
 from .objectives import Standing, standing
-from .place import Place
+from .place import NOW, Place
 from .world import World
 
 _KINDS = frozenset({"architecture", "accelerator", "GPU memory"})
@@ -144,5 +144,5 @@ def _ever_less(envelope: Envelope) -> Iterator[Envelope]:
 def _unmet(settled: _Settled) -> tuple[int, int]:
     """Unknown conditions, then wishes that are not met; among equals the order of the estimates stays."""
     unknown = sum(each.answer == "unknown" and not each.soft for each in settled.verdicts)
-    wishes = sum(each.answer != "pass" and each.soft and each.rule != outcome_rules.NOW for each in settled.verdicts)
+    wishes = sum(each.answer != "pass" and each.soft and each.rule != NOW for each in settled.verdicts)
     return unknown, wishes

@@ -9,7 +9,7 @@ from jupyter_diamond.model.forecast import Estimate
 from . import words
 from .estimate_words import about, charge, later, starts, total_of
 from .objectives import standing, wasted
-from .place import Place
+from .place import NOW, Place
 
 _WORTH_SAYING = 0.1
 """Terms that differ by less than this part of the largest difference are not named."""
@@ -30,7 +30,7 @@ def blockers(candidate: Candidate) -> list[Verdict]:
 
 def unmet(candidate: Candidate) -> list[Verdict]:
     """The wishes that it does not meet."""
-    return [verdict for verdict in candidate.verdicts if verdict.soft and verdict.answer != "pass"]
+    return [each for each in candidate.verdicts if each.soft and each.answer != "pass" and each.rule != NOW]
 
 
 def lack(

@@ -94,7 +94,7 @@ def _rough(sized: Sized, place: Place, world: World) -> Forecast:
     pending = place.record.pending if place.record is not None else None
     if sized.own_limit or pending is None or sized.starts_now is None:
         return Forecast(wait_s=None, method="unknown", because="what is free there is not known")
-    wait = 0.0 if sized.starts_now and not pending else S_PER_QUEUED_JOB * (1 + pending)
+    wait = 0.0 if sized.starts_now and not pending else simplest(starts_now=False, pending=pending)
     ahead = f"{pending} {'job waits' if pending == 1 else 'jobs wait'} there"
     return Forecast(
         wait_s=wait, method="depth", because=f"{ahead}; only the {world.simulated} likeliest places were simulated"

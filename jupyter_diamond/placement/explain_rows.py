@@ -11,6 +11,7 @@ from jupyter_diamond.model.forecast import Estimate
 from . import words
 from .comparison import name
 from .estimate_words import UNKNOWN, about, charge, later, run, starts, starts_of, terms
+from .place import NOW
 
 ANSWERS: dict[Answer, str] = {"pass": "yes", "fail": "NO", "unknown": "?"}
 TERMS = ("starts", "runs", "ready", "data", "in all", "charge")
@@ -115,7 +116,7 @@ def groups(decision: Decision, answer: Answer, *, soft: bool = False) -> list[Gr
     found: dict[str, tuple[list[str], Verdict]] = {}
     for candidate in decision.candidates:
         for verdict in candidate.verdicts:
-            if verdict.answer == answer and verdict.soft == soft:
+            if verdict.answer == answer and verdict.soft == soft and verdict.rule != NOW:
                 found.setdefault(verdict.sentence, ([], verdict))[0].append(name(candidate))
     return [Group(tuple(places), verdict) for places, verdict in found.values()]
 

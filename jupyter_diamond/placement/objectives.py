@@ -10,8 +10,7 @@ from jupyter_diamond.model.decision import Candidate
 from jupyter_diamond.model.envelope import Envelope, Objective
 from jupyter_diamond.model.snapshot import Record
 
-from .outcome_rules import NOW
-from .place import Place
+from .place import NOW, Place
 from .runs import units
 
 _LAST = float("inf")

@@ -18,11 +18,7 @@ from jupyter_diamond.model.envelope import Envelope
 from . import words
 from .caps import account_of
 from .estimates import Weighed
-from .place import Clock, Place, verdict
-
-NOW = "capacity now"
-"""Never refuses, and is no wish either: waiting is what the forecast counts."""
-
+from .place import NOW, Clock, Place, verdict
 
 _NO_DEADLINE = verdict("deadline", "pass", "none", "none", "No deadline.")
 _ANY_CHARGE = verdict("max charge", "pass", "any", "any", "Any charge will do.")

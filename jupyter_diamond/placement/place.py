@@ -40,6 +40,9 @@ class Clock(NamedTuple):
     stale_s: float
 
 
+NOW = "capacity now"
+"""The rule that never refuses, and is no wish either: waiting is what the forecast counts."""
+
 Judge = Callable[[Envelope, Place, Clock], Verdict]
 
 HEADINGS: dict[str, Heading] = {
@@ -47,7 +50,7 @@ HEADINGS: dict[str, Heading] = {
     "access": "authorization", "admission": "authorization", "account": "authorization", "options": "partition",
     "preemptible": "partition", "whole node": "partition", "architecture": "architecture", "fabric": "architecture",
     "accelerator": "accelerator", "GPU memory": "accelerator", "GPU count": "accelerator", "capacity": "capacity",
-    "capacity now": "capacity", "walltime": "walltime", "deadline": "walltime", "container": "container",
+    NOW: "capacity", "walltime": "walltime", "deadline": "walltime", "container": "container",
     "allowance": "user limits", "credit": "credit", "max charge": "credit",
 }  # fmt: skip
 """Every rule with the heading under which it is shown."""

@@ -164,10 +164,10 @@ def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> tuple[str, 
         change = " ".join(changes)
         largest = f"its largest node has {' and '.join(lacks)}: ask for at most {change}."
         if no_gpus:
-            return f"{no_gpus}, and {largest}", f"{change} --gpus 0"
+            return f"{no_gpus}, and {largest}", ""
         return f"{largest[0].upper()}{largest[1:]}", change
     if no_gpus:
-        return f"{no_gpus}.", "--gpus 0"
+        return f"{no_gpus}.", ""
     return f"None of its nodes has {_least(envelope)} at once: ask for less of one of them.", ""
 
 

@@ -191,7 +191,7 @@ function Verdicts(props: { candidate: Candidate }): JSX.Element {
       </li>
       {verdicts.map(verdict => (
         <li key={verdict.rule} data-rule={verdict.rule} data-answer={verdict.answer}>
-          <Said answer={verdict.answer} text={verdict.rule.replace(/_/g, ' ') + (verdict.soft ? ' (wish)' : '')} />
+          <Said answer={verdict.answer} text={verdict.rule.replace(/_/g, ' ') + (verdict.soft && verdict.rule !== 'capacity now' ? ' (wish)' : '')} />
           <span>{verdict.observed}</span>
           <span>{verdict.required}</span>
           <span>{saidOf(verdict)}</span>

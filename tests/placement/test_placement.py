@@ -301,8 +301,8 @@ def test_the_sentence_names_choice_runner_up_and_refusals():
     assert decision.sentence == (
         "anvil:shared starts now (120 cores free); "
         "delta:cpu would start in about 15 h (14 jobs wait there, nothing else is known); "
-        "vista refused: it allows 2 h: ask for at most --time 2h; "
-        "here refused: it has not answered for 4 min (no route to host)."
+        "here refused: it has not answered for 4 min (no route to host); "
+        "vista refused: it allows 2 h: ask for at most --time 2h."
     )
     assert [each.rank for each in decision.candidates] == [1, 2, None, None]
     assert [each.feasible for each in decision.candidates] == [True, True, False, False]
@@ -349,7 +349,7 @@ def test_preference_then_more_of_what_is_useful_then_the_name():
     both = [reading("b", record(free=[free(4)])), reading("a", record(free=[free(4)]))]
     tie = ask(E, *both)
     assert chosen(tie) == ("a", "cpu")
-    assert tie.ties == (0,)
+    assert tie.ties == (1,)
     assert "; b:cpu is equally good, decided by name." in tie.sentence
     preferred = ask(E, *both, sites=(site("b", prefer=1), site("a")))
     assert chosen(preferred) == ("b", "cpu")
@@ -543,11 +543,11 @@ def test_the_explanation_says_all_of_it():
         "Sizes weighed at anvil:shared, best first:\n  - 8 cores: no wait + 1 h 33 min run (assumed)"
     )
     assert blocks[4].startswith("Next best:\n  - delta:cpu: 15 h wait + 1 h 33 min run (assumed) = ")
-    assert blocks[5] == "Refused:\n  - delta:short, delta:quick: it allows 1 h: ask for at most --time 1h."
+    assert blocks[5] == "Refused:\n  - delta:quick, delta:short: it allows 1 h: ask for at most --time 1h."
     assert blocks[6] == "Not known:\n  - vista:gh: its time limit is not known."
     estimates, table = blocks[7].splitlines(), blocks[8].splitlines()
     assert estimates[0].split() == ["candidate", "account", "size", "starts", "runs", "in", "all", "ahead", "age"]
-    assert table[0].split() == ["candidate", "walltime"]
+    assert table[0].split() == ["candidate", "walltime", "capacity", "now"]
     passed = " ".join(blocks[9].split()).removeprefix("Every candidate passes: ").removesuffix(".").split(", ")
     assert {"pin", "health", "partition", "capacity", "whole node"} <= set(passed)
     assert "walltime" not in passed
