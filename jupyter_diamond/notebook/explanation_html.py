@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from jupyter_diamond.model.decision import Decision, Verdict
-from jupyter_diamond.placement.comparison import blockers
+from jupyter_diamond.placement.comparison import blockers, is_wish
 from jupyter_diamond.placement.explain import sections
 from jupyter_diamond.placement.explain_rows import TERMS, Row, chosen_lines, how, rows, telling_terms, weighed
 from jupyter_diamond.placement.place import NOW
@@ -90,7 +90,7 @@ def _verdicts(row: Row) -> str:
 def _verdict(verdict: Verdict) -> str:
     change = verdict.change if verdict.change and verdict.change not in verdict.sentence else ""
     sentence = verdict.sentence + (f" It would pass with {change}." if change else "")
-    rule = f"{verdict.rule} (wish)" if verdict.soft and verdict.rule != NOW else verdict.rule
+    rule = f"{verdict.rule} (wish)" if is_wish(verdict) else verdict.rule
     cells = (_GLYPH[verdict.answer], rule, verdict.observed, verdict.required, sentence)
     return "".join(f"<td>{_e(cell)}</td>" for cell in cells)
 

@@ -9,7 +9,8 @@ from jupyter_diamond.model.forecast import Estimate
 from . import words
 from .estimate_words import about, charge, later, starts, total_of
 from .objectives import standing, wasted
-from .place import NOW, Place
+from .outcome_rules import NOW
+from .place import Place
 
 _WORTH_SAYING = 0.1
 """Terms that differ by less than this part of the largest difference are not named."""
@@ -30,7 +31,12 @@ def blockers(candidate: Candidate) -> list[Verdict]:
 
 def unmet(candidate: Candidate) -> list[Verdict]:
     """The wishes that it does not meet."""
-    return [each for each in candidate.verdicts if each.soft and each.answer != "pass" and each.rule != NOW]
+    return [verdict for verdict in candidate.verdicts if is_wish(verdict) and verdict.answer != "pass"]
+
+
+def is_wish(verdict: Verdict) -> bool:
+    """It is about what the user would like; whether it fits now is soft, too, but a fact."""
+    return verdict.soft and verdict.rule != NOW
 
 
 def lack(

@@ -11,7 +11,7 @@ from jupyter_diamond.model.forecast import Estimate
 from . import words
 from .comparison import name
 from .estimate_words import UNKNOWN, about, charge, later, run, starts, starts_of, terms
-from .place import NOW
+from .outcome_rules import NOW
 
 ANSWERS: dict[Answer, str] = {"pass": "yes", "fail": "NO", "unknown": "?"}
 TERMS = ("starts", "runs", "ready", "data", "in all", "charge")
@@ -102,6 +102,8 @@ def telling_rules(decision: Decision) -> tuple[list[str], list[str]]:
     passed: dict[str, bool] = {}
     for each in decision.candidates:
         for verdict in each.verdicts:
+            if verdict.rule == NOW:  # when it starts is a column of its own
+                continue
             passed[verdict.rule] = passed.get(verdict.rule, True) and verdict.answer == "pass"
     return [rule for rule, by_all in passed.items() if not by_all], [rule for rule, all_ in passed.items() if all_]
 

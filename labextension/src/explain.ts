@@ -72,6 +72,11 @@ export function goal(decision: Decision): string {
   return `for ${decision.objective.replace(/_/g, ' ')}${seed}`;
 }
 
+/** It is about what the user would like; whether it fits now is soft, too, but a fact. */
+export function isWish(verdict: Verdict): boolean {
+  return verdict.soft && verdict.rule !== 'capacity now';
+}
+
 /** A verdict's sentence with the smallest change that would pass, once. */
 export function saidOf(verdict: Verdict): string {
   const { change, sentence } = verdict;

@@ -4,7 +4,7 @@ import type { PoolApi } from './api';
 import type { Candidate, Decision, Task } from './api-types';
 import { useNow } from './clock';
 import { about, charge, startsOf, terms } from './estimatetext';
-import { choice, goal, objection, ordered, place, refusals, runnerUp, saidOf, tied } from './explain';
+import { choice, goal, isWish, objection, ordered, place, refusals, runnerUp, saidOf, tied } from './explain';
 import { UNKNOWN, age, count, counted, moment } from './format';
 import { useLoaded } from './loadable';
 import { Mark } from './marks';
@@ -191,7 +191,7 @@ function Verdicts(props: { candidate: Candidate }): JSX.Element {
       </li>
       {verdicts.map(verdict => (
         <li key={verdict.rule} data-rule={verdict.rule} data-answer={verdict.answer}>
-          <Said answer={verdict.answer} text={verdict.rule.replace(/_/g, ' ') + (verdict.soft && verdict.rule !== 'capacity now' ? ' (wish)' : '')} />
+          <Said answer={verdict.answer} text={verdict.rule.replace(/_/g, ' ') + (isWish(verdict) ? ' (wish)' : '')} />
           <span>{verdict.observed}</span>
           <span>{verdict.required}</span>
           <span>{saidOf(verdict)}</span>
