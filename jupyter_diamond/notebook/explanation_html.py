@@ -9,7 +9,6 @@ from jupyter_diamond.model.decision import Decision, Verdict
 from jupyter_diamond.placement.comparison import blockers, is_wish
 from jupyter_diamond.placement.explain import sections
 from jupyter_diamond.placement.explain_rows import TERMS, Row, chosen_lines, how, rows, telling_terms, weighed
-from jupyter_diamond.placement.place import NOW
 
 from .card_text import printable
 from .static_files import style_line

@@ -9,8 +9,7 @@ from jupyter_diamond.model.forecast import Estimate
 from . import words
 from .estimate_words import about, charge, later, starts, total_of
 from .objectives import standing, wasted
-from .outcome_rules import NOW
-from .place import Place
+from .place import NOW, Place
 
 _WORTH_SAYING = 0.1
 """Terms that differ by less than this part of the largest difference are not named."""

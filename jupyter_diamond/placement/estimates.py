@@ -9,7 +9,7 @@ from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.forecast import Estimate, Forecast
 
 from .charge import charge_of
-from .forecast.calibration import S_PER_QUEUED_JOB, simplest
+from .forecast.calibration import simplest
 from .forecast.wait import Look
 from .place import Place
 from .runs import run_of, units

@@ -11,7 +11,7 @@ from jupyter_diamond.model.forecast import Estimate
 from . import words
 from .comparison import name
 from .estimate_words import UNKNOWN, about, charge, later, run, starts, starts_of, terms
-from .outcome_rules import NOW
+from .place import NOW
 
 ANSWERS: dict[Answer, str] = {"pass": "yes", "fail": "NO", "unknown": "?"}
 TERMS = ("starts", "runs", "ready", "data", "in all", "charge")

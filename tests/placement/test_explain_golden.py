@@ -141,7 +141,7 @@ def test_what_starts_now_says_what_it_costs_and_what_the_next_best_lacks():
     assert flat(blocks[3]) == (
         "Next best: - vista:gh: no wait + 2 h 30 min run = 2 h 30 min; done 30 min later; about 7.5 SU, at most 12."
     )
-    assert blocks[4] == "Refused:\n  - delta:cpu: it has no GPUs; it would pass with --gpus 0."
+    assert blocks[4] == "Refused:\n  - delta:cpu: it has no GPUs."
     assert table(blocks[5]) == [
         ["candidate", "account", "size", "starts", "runs", "in all", "charge", "ahead", "age"],
         [">", "delta:gpuA100x4", "abc-gpu", "8 cores, 2 GPUs", "now", "2 h", "2 h", "about 4 SU, at most 8", "0", "12 s"],
@@ -156,7 +156,7 @@ def test_who_waits_behind_a_job_reads_which_one_how_sure_that_is_and_why_not_whe
     assert decision.sentence == (
         "delta:gpuA100x4 starts in about 10 min (5-25), behind job 790, whose nodes should free about 14:20 UTC, and "
         "costs about 4 SU, at most 8; vista:gh would start now but needs 40 min to move the data and would be done "
-        "30 min later; anvil refused: it has no GPUs (it would pass with --gpus 0)."
+        "30 min later; anvil refused: it has no GPUs."
     )
     blocks = unwrapped(decision)
     assert blocks[2].splitlines()[1] == "Time: 10 min wait + 2 h run + 1 min to get ready = 2 h 11 min."
@@ -171,7 +171,7 @@ def test_who_waits_behind_a_job_reads_which_one_how_sure_that_is_and_why_not_whe
 def test_who_is_refused_everywhere_reads_every_reason_with_its_smallest_change():
     decision = refused()
     assert decision.sentence == (
-        "No site can run this. anvil:shared: it has no GPUs (it would pass with --gpus 0); "
+        "No site can run this. anvil:shared: it has no GPUs; "
         "delta:gpuA100x4: its largest node has 4 GPUs: ask for at most --gpus 4, and it allows 2 d: ask for at most "
         "--time 2d; "
         "vista:gh: it takes no jobs now: the site set it to drain, and its largest node has 4 GPUs: ask for at most "
@@ -180,7 +180,7 @@ def test_who_is_refused_everywhere_reads_every_reason_with_its_smallest_change()
     blocks = unwrapped(decision)
     assert blocks[2] == (
         "Refused:\n"
-        "  - anvil:shared: it has no GPUs; it would pass with --gpus 0.\n"
+        "  - anvil:shared: it has no GPUs.\n"
         "  - delta:gpuA100x4, vista:gh: its largest node has 4 GPUs: ask for at most --gpus 4.\n"
         "  - delta:gpuA100x4, vista:gh: it allows 2 d: ask for at most --time 2d.\n"
         "  - vista:gh: it takes no jobs now: the site set it to drain."

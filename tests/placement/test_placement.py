@@ -547,7 +547,7 @@ def test_the_explanation_says_all_of_it():
     assert blocks[6] == "Not known:\n  - vista:gh: its time limit is not known."
     estimates, table = blocks[7].splitlines(), blocks[8].splitlines()
     assert estimates[0].split() == ["candidate", "account", "size", "starts", "runs", "in", "all", "ahead", "age"]
-    assert table[0].split() == ["candidate", "walltime", "capacity", "now"]
+    assert table[0].split() == ["candidate", "walltime"]
     passed = " ".join(blocks[9].split()).removeprefix("Every candidate passes: ").removesuffix(".").split(", ")
     assert {"pin", "health", "partition", "capacity", "whole node"} <= set(passed)
     assert "walltime" not in passed

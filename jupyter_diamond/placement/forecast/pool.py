@@ -23,6 +23,13 @@ class Pool:
             self._by_free.setdefault(units, {})[node] = None
         self._levels = sorted(self._by_free)
 
+    def copy(self) -> Pool:
+        """Another one in the same state: equal nodes stay in the order in which they will be taken."""
+        other = Pool((), self._whole)
+        other.free, other.total, other._levels = list(self.free), self.total, list(self._levels)
+        other._by_free = {level: dict(nodes) for level, nodes in self._by_free.items()}
+        return other
+
     def fitting(self, units: int) -> int:
         """On how many nodes so many units are free."""
         number = 0

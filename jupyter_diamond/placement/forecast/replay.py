@@ -188,7 +188,7 @@ class _Replay:
         other = copy(self)
         shapes = {shape: {limit: copy(each) for limit, each in of.items()} for shape, of in self._shapes.items()}
         vars(other).update(
-            _pool=Pool(self._pool.free, self._whole), _gone=bytearray(self._gone), _ends=list(self._ends),
+            _pool=self._pool.copy(), _gone=bytearray(self._gone), _ends=list(self._ends),
             _running=dict(self._running), _by_limit=list(self._by_limit), _shapes=shapes,
         )  # fmt: skip
         return other

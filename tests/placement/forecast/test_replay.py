@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jupyter_diamond.placement.forecast.pool import Pool
@@ -138,6 +138,7 @@ def drawn_board(draw: random.Random) -> Board:
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 1_000_000))
+@example(2477)
 def test_all_sizes_at_once_say_what_each_says_alone(seed):
     """The fast way is the plain way, wherever ours enters the queue."""
     draw = random.Random(seed)
