@@ -162,8 +162,10 @@ class _Count(NamedTuple):
         return self.every or self.unit.of(cpus=job.cpus, gpus=job.gpus, memory_bytes=job.memory_bytes)
 
 
-def _group(job: QueuedJob) -> Group:
-    return (job.user, limit_of(job), job.units)
+def _group(job: QueuedJob, every: int | None = None) -> Group:
+    """Its like. One that waits for whole nodes (of ``every`` units) tells only the least that it asked for of them."""
+    units = job.nodes * every if every and not job.running else job.units
+    return (job.user, limit_of(job), units)
 
 
 def unit_of(nodes: Sequence[QueueNode]) -> Unit:

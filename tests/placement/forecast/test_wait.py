@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from jupyter_diamond.model.envelope import Size
-from jupyter_diamond.model.queue import QueuedJob, QueueNode, SiteQueue
+from jupyter_diamond.model.queue import PastJob, QueuedJob, QueueNode, SiteQueue
 from jupyter_diamond.placement.forecast.boards import Floor, pool_of
 from jupyter_diamond.placement.forecast.calibration import Bands
 from jupyter_diamond.placement.forecast.runtimes import Runtimes
@@ -133,3 +133,18 @@ def test_a_band_comes_from_recorded_outcomes_alone():
     said = there.forecast("delta", "gpu", Size(cpus=4, gpus=4, walltime_s=H), Look(fits_now=False, pending=0))
     assert said.low_s < said.wait_s < said.high_s
     assert Bands().around("delta", said) == (None, None)
+
+
+def test_a_waiting_job_is_known_by_its_like_where_whole_nodes_are_given():
+    """Slurm tells of a job that runs there all cores of its nodes, of one that waits the few that it asked for."""
+    runtimes = Runtimes(PastJob("eve", 2 * H, 2 * 64, 60.0, NOW) for _ in range(40))
+    for number in range(40):  # the same user's other work runs to its limit
+        runtimes.learn(PastJob("eve", 2 * H, 64, 2.0 * H, NOW + number))
+    queue = site_queue(
+        nodes=[node(gpus=0), node("n2", gpus=0)],
+        pending=[job("812", nodes=2, cpus=1, gpus=0)],
+        running=[job(nodes=2, cpus=64, gpus=0, held_on=("n1", "n2"), elapsed=30.0)],
+    )
+    board = pool_of(queue, "gpu", runtimes, now=NOW, whole_node=True).board
+    assert board.running[0].end_s < 600
+    assert board.waiting[0].run_s < 600
