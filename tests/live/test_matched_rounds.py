@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.matched import POLICIES, Background, Federation, Rounds, table
+from tests.live.matched import POLICIES, Background, Federation, Rounds, line, table
 from tests.live.slurm import Testbed, wait_until
 
 SHORT = 3
@@ -23,12 +23,10 @@ ROUNDS = int(os.environ.get("JUPYTER_DIAMOND_MATCHED_ROUNDS", str(SHORT)))
 SEED = int(os.environ.get("JUPYTER_DIAMOND_MATCHED_SEED", "7"))
 
 
-async def played(federation: Federation) -> Rounds:
-    rounds = Rounds(federation, SEED, bound_s=6.0 if ROUNDS <= SHORT else 30.0)
-    async with Background(federation, SEED):
-        for _ in range(ROUNDS):
-            await rounds.play()
-    return rounds
+async def play(rounds: Rounds) -> None:
+    async with Background(rounds.federation, SEED):
+        for number in range(1, ROUNDS + 1):
+            print(line(number, await rounds.play()), flush=True)
 
 
 @pytest.mark.timeout(120 + 60 * ROUNDS)
@@ -36,12 +34,16 @@ def test_each_round_tells_which_choice_was_best(
     testbed: Testbed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     federation = Federation(testbed, tmp_path)
-    rounds = asyncio.run(played(federation)).played
-    wait_until(lambda: not asyncio.run(federation.left()), 20, "Jobs are left")
+    rounds = Rounds(federation, SEED, bound_s=6.0 if ROUNDS <= SHORT else 20.0)
     with capsys.disabled():
-        print(f"\n{table(rounds)}")
-    assert len(rounds) == ROUNDS
-    for each in rounds:
+        print("\nround: seconds, cores x limit, per site: jobs that wait, forecast > real wait in seconds")
+        try:
+            asyncio.run(play(rounds))
+        finally:
+            print(f"\n{table(rounds.played)}" if rounds.played else "no round was played", flush=True)
+    wait_until(lambda: not asyncio.run(federation.left()), 20, "Jobs are left")
+    assert len(rounds.played) == ROUNDS
+    for each in rounds.played:
         assert set(each.feasible) == {"delta", "anvil", "vista"}
         assert each.started
         assert set(each.chosen) == set(POLICIES)

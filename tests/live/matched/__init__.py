@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .background import Background
 from .federation import SCALE, Federation
-from .report import table
+from .report import line, table
 from .rounds import POLICIES, Round, Rounds
 
-__all__ = ["POLICIES", "SCALE", "Background", "Federation", "Round", "Rounds", "table"]
+__all__ = ["POLICIES", "SCALE", "Background", "Federation", "Round", "Rounds", "line", "table"]

@@ -35,10 +35,10 @@ HABITS: dict[str, tuple[Habit, ...]] = {
     ),
 }  # fmt: skip
 CORES = {"delta": 256, "anvil": 512, "vista": 432}
-LOAD = (0.9, 1.6)
+LOAD = (0.9, 1.4)
 """Of what a site can do; drawn anew every SPELL_S, so that no site stays the best one."""
 SPELL_S = (8.0, 25.0)
-MOST_WAITING = 6
+MOST_WAITING = 4
 """People who see a longer queue come back later."""
 
 

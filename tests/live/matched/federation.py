@@ -21,6 +21,7 @@ from typing import NamedTuple
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.reading import Heard, read
 from jupyter_diamond.globus.access import Globus
+from jupyter_diamond.model.limits import SiteLimits
 from jupyter_diamond.model.queue import PastJob, QueuedJob, SiteQueue
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.settings import DiamondGlobus
@@ -57,6 +58,7 @@ class Federation:
         self.began = datetime.now()  # noqa: DTZ005 - sacct takes the site's own time
         self.jobs: dict[str, set[str]] = {name: set() for name in CLUSTERS}
         """All that were ever submitted."""
+        self._limits: dict[str, SiteLimits] = {}
 
     async def run(self, site: str, *argv: str, stdin: str = "", seconds: float = 30) -> str:
         """What a command says; it fails where the command does."""
@@ -88,10 +90,13 @@ class Federation:
             await self.run(site, "scancel", "-Q", *sorted(jobs))
 
     async def probe(self, site: str) -> Heard:
-        """The product's own probe, read by the product."""
-        link, sent = self.links[site], datetime.now(timezone.utc)
-        done = await link.run(link.scheduler.probe_script(limits=True), timeout_s=60)
-        return read(link, done, None, sent=sent, heard=datetime.now(timezone.utc))
+        """The product's own probe, read by the product; limits are asked for once."""
+        link, known, sent = self.links[site], self._limits.get(site), datetime.now(timezone.utc)
+        done = await link.run(link.scheduler.probe_script(limits=known is None), timeout_s=60)
+        heard = read(link, done, known, sent=sent, heard=datetime.now(timezone.utc))
+        if heard.reading.limits is not None:
+            self._limits[site] = heard.reading.limits
+        return heard
 
     async def times(self, jobs: Mapping[str, str]) -> dict[str, Times]:
         """The times of those of the jobs, one by site, that have started."""

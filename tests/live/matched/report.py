@@ -16,16 +16,13 @@ RESOLUTION_S = 1.0
 
 def table(rounds: Sequence[Round]) -> str:
     """Policies against the best start, then forecasts against what happened."""
-    return "\n".join([*_rounds(rounds), "", _head(rounds), "", *_policies(rounds), "", *_forecasts(rounds)])
+    return "\n".join([_head(rounds), "", *_policies(rounds), "", *_forecasts(rounds)])
 
 
-def _rounds(rounds: Sequence[Round]) -> list[str]:
-    """A line for each: cores and limit; per site the jobs ahead, the forecast and the real wait in seconds."""
-    lines = ["round task        site: jobs ahead, forecast > wait"]
-    for number, each in enumerate(rounds):
-        sites = (f"{site}: {each.ahead[site]}, {_said(each, site)} > {each.waits[site]:.0f}" for site in each.feasible)
-        lines.append(f"{number:5} {each.task.cpus:3} x {each.task.minutes} min  {'   '.join(sites)}")
-    return lines
+def line(number: int, each: Round) -> str:
+    """One round: cores and limit; per site the jobs ahead, the forecast and the real wait in seconds."""
+    sites = (f"{site}: {each.ahead[site]}, {_said(each, site)} > {each.waits[site]:.0f}" for site in each.feasible)
+    return f"{number:3}  {each.seconds:4.1f} s  {each.task.cpus:3} x {each.task.minutes} min  {'   '.join(sites)}"
 
 
 def _said(each: Round, site: str) -> str:

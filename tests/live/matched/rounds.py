@@ -23,7 +23,7 @@ from jupyter_diamond.placement.world import World
 from .federation import SCALE, Federation, Sleep, Times, past, stretched
 
 POLICIES: tuple[Objective, ...] = ("earliest_completion", "best_feasible", "shortest_queue", "random")
-LOOK_S = 0.4
+LOOK_S = 0.6
 
 
 @dataclass(frozen=True)
