@@ -42,13 +42,13 @@ def _head(rounds: Sequence[Round]) -> str:
 
 
 def _policies(rounds: Sequence[Round]) -> list[str]:
-    lines = [f"{'policy':22} {'n':>4} {'hit':>7} {'late: mean':>11} {'p95':>7} {'wait: mean':>11}"]
+    lines = [f"{'policy':22} {'n':>4} {'hit':>7} {'late: mean':>11} {'p95':>7} {'worst':>7} {'wait: mean':>11}"]
     for policy in POLICIES:
         late = [each.late_s(policy) for each in rounds]
         wait = [each.waits[each.chosen[policy]] for each in rounds]
         hits = statistics.mean(seconds <= RESOLUTION_S for seconds in late)
         lines.append(
-            f"{policy:22} {len(late):4} {hits:7.0%} {statistics.mean(late):9.1f} s {p95(late):5.1f} s "
+            f"{policy:22} {len(late):4} {hits:7.0%} {statistics.mean(late):9.1f} s {p95(late):5.1f} s {max(late):5.1f} s "
             f"{statistics.mean(wait):9.1f} s"
         )
     return lines
