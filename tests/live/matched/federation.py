@@ -108,16 +108,17 @@ class Federation:
                 found[site] = Times(_epoch(field["SubmitTime"]), _epoch(field["StartTime"]))
         return found
 
-    async def ended(self, site: str) -> dict[str, tuple[float, float]]:
-        """By id, how long each job ran that came to its own end, and when that was: by accounting."""
+    async def ended(self, site: str, user: str) -> dict[str, PastJob]:
+        """By id, in the order of their ends, others' jobs that came to their own end, stretched: by accounting."""
         since = self.began.isoformat(timespec="seconds")
-        said = await self.run(site, "sacct", "-X", "-n", "-P", "-S", since, "-o", "JobIDRaw,State,Start,End")
-        rows = [line.split("|") for line in said.splitlines()]
-        return {
-            job: (_epoch(end) - _epoch(start), _epoch(end))
-            for job, state, start, end in rows
-            if state in _ENDED and "Unknown" not in (start, end)
-        }
+        fields = "JobIDRaw,State,Start,End,TimelimitRaw,AllocCPUS"
+        said = await self.run(site, "sacct", "-X", "-n", "-P", "--name=background", "-S", since, "-o", fields)
+        found = {}
+        for job, state, start, end, minutes, cpus in (line.split("|") for line in said.splitlines()):
+            if state in _ENDED and "Unknown" not in (start, end):
+                used = SCALE * (_epoch(end) - _epoch(start))
+                found[job] = PastJob(user, SCALE * 60 * int(minutes), int(cpus), used, _epoch(end))
+        return dict(sorted(found.items(), key=lambda each: (each[1].ended_at, each[0])))
 
     async def waiting(self, site: str) -> int:
         """How many jobs wait there."""
@@ -147,8 +148,3 @@ def stretched(queue: SiteQueue) -> SiteQueue:
         return each._replace(limit_s=limit, submitted_at=moment(each.submitted_at), started_at=moment(each.started_at))
 
     return dataclasses.replace(queue, pending=tuple(map(job, queue.pending)), running=tuple(map(job, queue.running)))
-
-
-def past(job: QueuedJob, seconds: float, ended: float) -> PastJob:
-    """A job of a stretched queue that has ended after so many real seconds."""
-    return PastJob(job.user, job.limit_s or 0.0, job.units, SCALE * seconds, ended)

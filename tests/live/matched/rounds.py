@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.envelope import Envelope, Objective, Span
 from jupyter_diamond.model.forecast import Forecast
-from jupyter_diamond.model.queue import QueuedJob, SiteQueue
+from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.placement.forecast.calibration import Bands
 from jupyter_diamond.placement.forecast.runtimes import Runtimes
@@ -20,7 +20,7 @@ from jupyter_diamond.placement.forecast.wait import Forecaster
 from jupyter_diamond.placement.policy import decide
 from jupyter_diamond.placement.world import World
 
-from .federation import SCALE, Federation, Sleep, Times, past, stretched
+from .federation import SCALE, Federation, Sleep, Times, stretched
 
 POLICIES: tuple[Objective, ...] = ("earliest_completion", "best_feasible", "shortest_queue", "random")
 LOOK_S = 0.6
@@ -62,7 +62,8 @@ class Rounds:
     played: list[Round] = field(default_factory=list)
     runtimes: dict[str, Runtimes] = field(default_factory=dict)
     bands: Bands = field(default_factory=Bands)
-    _seen: dict[tuple[str, str], QueuedJob] = field(default_factory=dict)
+    _known: dict[str, set[str]] = field(default_factory=dict)
+    """Jobs that were learnt from, by site."""
 
     async def play(self) -> Round:
         """One round."""
@@ -106,14 +107,13 @@ class Rounds:
         }  # fmt: skip
 
     async def _learn(self, site: str, queue: SiteQueue) -> None:
-        """What accounting says of jobs that ran when they were seen."""
-        runtimes = self.runtimes.setdefault(site, Runtimes())
-        ended = await self.federation.ended(site)
-        for job, (seconds, at) in sorted(ended.items(), key=lambda each: each[1][1]):
-            seen = self._seen.pop((site, job), None)
-            if seen is not None:
-                runtimes.learn(past(seen, seconds, at))
-        self._seen.update({(site, job.id): job for job in queue.running if job.id not in ended})
+        """What accounting says of jobs that have ended."""
+        runtimes, known = self.runtimes.setdefault(site, Runtimes()), self._known.setdefault(site, set())
+        ended = await self.federation.ended(site, queue.me)
+        for job, past in ended.items():
+            if job not in known:
+                runtimes.learn(past)
+        known.update(ended)
 
     async def _started(self, task: Sleep, feasible: tuple[str, ...]) -> tuple[dict[str, Times], float]:
         """The same task to every site at the same instant, until all have started it or the time is over."""
