@@ -94,20 +94,21 @@ def capacity(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     """Some kind of node could ever hold the least that is asked, and there are enough of them."""
     required, asked = _least(envelope), envelope.nodes.min
     most = place.record.max_nodes if place.record is not None else None
-    if isinstance(most, int) and most < asked:
-        change = f"--nodes {most}" if most else ""
-        sentence = f"It gives one job at most {words.count(most, 'node')}: ask for at most --nodes {most}."
-        return verdict(
-            "capacity", "fail", words.count(most, "node"), words.count(asked, "node"), sentence, change=change
-        )
     # what is of the wrong kind is another rule's matter, unless there is nothing else
     shapes = tuple(shape for shape in place.shapes if suits(envelope, shape) is not False) or place.shapes
+    answers = [(shape, fits(envelope, shape)) for shape in shapes]
+    too_small = bool(shapes) and all(answer is False for _, answer in answers)
+    if isinstance(most, int) and most < asked:
+        change = f"--nodes {most}" if most and not too_small else ""
+        said = f"It gives one job at most {words.count(most, 'node')}: ask for at most --nodes {most}."
+        if too_small:
+            said = f"{said[:-1]}; and {words.clause(_too_small(envelope, shapes)[0])}."
+        return verdict("capacity", "fail", words.count(most, "node"), words.count(asked, "node"), said, change=change)
     if not shapes:
         return verdict("capacity", "unknown", "unknown", required, "What its nodes can hold is not known.")
-    answers = [(shape, fits(envelope, shape)) for shape in shapes]
-    if all(answer is False for _, answer in answers):
-        sentence, change = _too_small(envelope, shapes)
-        return verdict("capacity", "fail", "no node that large", required, sentence, change=change)
+    if too_small:
+        said, change = _too_small(envelope, shapes)
+        return verdict("capacity", "fail", "no node that large", required, said, change=change)
     return _enough_nodes(asked, answers, required, limit_known=most is not None)
 
 
@@ -145,7 +146,7 @@ def _least(envelope: Envelope) -> str:
 
 
 def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> tuple[str, str]:
-    """What is too small, and the smallest change that would pass."""
+    """What is too small, and the smallest change that one kind of node would pass."""
     cpus = max((shape.cpus for shape in shapes if shape.cpus is not None), default=0)
     gpus = max((shape.gpus for shape in shapes if shape.gpus is not None), default=0)
     held = max((shape.memory_bytes for shape in shapes if shape.memory_bytes is not None), default=None)
@@ -160,15 +161,33 @@ def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> tuple[str, 
     if envelope.memory_bytes is not None and held is not None and envelope.memory_bytes.min > held:
         lacks.append(f"{words.memory(held)} of memory")
         changes.append(f"--memory {words.memory(held)}")
-    if lacks:
-        change = " ".join(changes)
-        largest = f"its largest node has {' and '.join(lacks)}: ask for at most {change}."
-        if no_gpus:
-            return f"{no_gpus}, and {largest}", ""
-        return f"{largest[0].upper()}{largest[1:]}", change
+    change = _nearest(envelope, shapes)
+    largest = f"its largest node has {' and '.join(lacks)}: ask for at most {' '.join(changes)}."
     if no_gpus:
-        return f"{no_gpus}.", ""
-    return f"None of its nodes has {_least(envelope)} at once: ask for less of one of them.", ""
+        return (f"{no_gpus}, and {largest}" if lacks else f"{no_gpus}."), ""
+    if lacks and change == " ".join(changes):
+        return f"{largest[0].upper()}{largest[1:]}", change
+    ask = f"ask for at most {change}" if change else "ask for less of one of them"
+    return f"None of its nodes has {_least(envelope)} at once: {ask}.", change
+
+
+def _nearest(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> str:
+    """The change that fits the kind of node which needs the fewest; a kind without a GPU is none for GPU work."""
+    found = []
+    for shape in shapes:
+        gpus, lacks = gpus_for(envelope, shape) if envelope.gpus.min else None, []
+        if gpus is not None and gpus < envelope.gpus.min:
+            lacks.append(f"--gpus {gpus}")
+        if shape.cpus is not None and shape.cpus < envelope.cpus.min:
+            lacks.append(f"--cpus {shape.cpus}")
+        memory = envelope.memory_bytes
+        if memory is not None and shape.memory_bytes is not None and shape.memory_bytes < memory.min:
+            lacks.append(f"--memory {words.memory(shape.memory_bytes)}")
+        if 0 < shape.nodes < envelope.nodes.min:
+            lacks.append(f"--nodes {shape.nodes}")
+        if gpus != 0:
+            found.append((len(lacks), -(shape.cpus or 0), lacks))
+    return " ".join(min(found)[2]) if found else ""
 
 
 def walltime(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:

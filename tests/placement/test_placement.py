@@ -145,7 +145,7 @@ CAPACITY = [
     ("too many gpus", wants(gpus=8), record(gpus=4), "fail", "Its largest node has 4 GPUs: ask for at most --gpus 4."),
     ("memory", wants(memory=257 * GIB), record(), "fail", "Its largest node has 256G of memory: ask for at most --memory 256G."),
     ("two at once", wants(200, gpus=5), record(gpus=4), "fail", "Its largest node has 4 GPUs and 128 cores: ask for at most --gpus 4 --cpus 128."),
-    ("not together", wants(100, gpus=4), shapes(NodeShape(cpus=128, memory_bytes=GIB, gpus=0, nodes=1), NodeShape(cpus=64, memory_bytes=GIB, gpus=4, nodes=1)), "fail", "None of its nodes has 100 cores, 4 GPUs at once: ask for less of one of them."),
+    ("not together", wants(100, gpus=4), shapes(NodeShape(cpus=128, memory_bytes=GIB, gpus=0, nodes=1), NodeShape(cpus=64, memory_bytes=GIB, gpus=4, nodes=1)), "fail", "None of its nodes has 100 cores, 4 GPUs at once: ask for at most --cpus 64."),
     ("one large shape is enough", wants(128), shapes(NodeShape(cpus=4, nodes=5), NodeShape(cpus=128, memory_bytes=GIB, gpus=0, nodes=1)), "pass", "It has nodes that are large enough."),
     ("unknown gpus matter not to cpu work", wants(4), shapes(NodeShape(cpus=8, nodes=1)), "pass", "It has nodes that are large enough."),
     ("unknown gpus are not zero", wants(gpus=1), shapes(NodeShape(cpus=8, nodes=1)), "unknown", "Not all that its nodes can hold is known."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from datetime import timedelta
 
 from hypothesis import given, settings
@@ -13,6 +14,8 @@ from jupyter_diamond.model.envelope import Envelope, Runtime, Span
 from jupyter_diamond.model.policy import ChargeModel, PartitionPolicy, WalltimeStep
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, NodeShape, Record, SiteReading, Snapshot
+from jupyter_diamond.notebook.options import submit_parser
+from jupyter_diamond.parsing.envelopes import envelope_words, read_envelope
 from jupyter_diamond.placement.forecast.wait import Forecaster
 from jupyter_diamond.placement.judging import Bench, judge
 from jupyter_diamond.placement.place import Clock, Place
@@ -191,3 +194,29 @@ def test_what_is_kept_of_a_rules_answers_is_what_it_would_say(seed):
         for record in read.records:
             place = Place(site, record.partition, read, record)
             assert bench.judge(place) == judge(asked, place, clock)
+
+
+@settings(max_examples=200, deadline=None)
+@given(seeds)
+def test_the_change_that_a_refusal_names_is_one_that_can_be_typed_and_is_enough(seed):
+    """Enough for that rule: another one may stand against the place as well."""
+    draw = random.Random(seed)
+    snapshot, sites, world = drawn_pool(draw)
+    asked = drawn_envelope(draw, runtime=None)
+    decision = decide(asked, snapshot, sites, now=NOW, world=world)
+    for candidate in decision.candidates:
+        for verdict in candidate.verdicts:
+            if not verdict.change:
+                continue
+            words = [*envelope_words(asked), *shlex.split(verdict.change)]
+            changed = read_envelope(vars(submit_parser().parse_args(["fit", *words])), now=NOW)
+            again = decide(changed, snapshot, sites, now=NOW, world=world)
+            same = next(
+                each
+                for each in again.candidates
+                if (each.site, each.partition) == (candidate.site, candidate.partition)
+            )
+            assert [each.answer for each in same.verdicts if each.rule == verdict.rule] != ["fail"], (
+                verdict,
+                same.size,
+            )
