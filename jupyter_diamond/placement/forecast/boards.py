@@ -78,7 +78,7 @@ class Floor:
     """
 
     def __init__(self, queue: SiteQueue, runtimes: Runtimes, *, now: float) -> None:
-        self.queue, self.now = queue, now
+        self.queue, self.now, self._runtimes = queue, now, runtimes
         held = [(job, max(now - job.started_at, 0.0)) for job in queue.running if job.started_at is not None]
         totals = runtimes.totals([_group(job) for job, _ in held], [gone for _, gone in held]).tolist()
         self.left_s = {job.id: total - gone for (job, gone), total in zip(held, totals, strict=True)}
@@ -97,6 +97,12 @@ class Floor:
             if not job.held:
                 for name in job.partitions:
                     self._waiting.setdefault(name, []).append((at, job))
+
+    def wholes(self, jobs: Sequence[QueuedJob], every: int | None) -> list[float]:
+        """How long waiting jobs will run; where only whole nodes are given, by their likes that have such."""
+        if every is None:
+            return [self.whole_s[job.id] for job in jobs]
+        return self._runtimes.wholes([_group(job, every) for job in jobs])
 
     def drain_s(self, partition: str) -> float | None:
         """How long all of its nodes would need for what runs and waits, if it were poured; None where it has none."""
@@ -141,12 +147,16 @@ def pool_of(floor: Floor, partition: str, *, whole_node: bool) -> Pool | None:
     waiting = [
         (job, units) for job, units in ((job, count.units(job)) for job in floor.rivals(nodes, partition)) if units
     ]
+    expected = floor.wholes([job for job, _ in waiting], count.every)
     board = Board(
         whole=tuple([_whole(node, unit) for node in nodes]),
         free=tuple([_free(node, unit, whole=whole_node) for node in nodes]),
         running=_holding(floor, nodes, index, count),
         waiting=tuple(
-            [Waiting(job.nodes, units, floor.whole_s[job.id], limit_of(job), job.id) for job, units in waiting]
+            [
+                Waiting(job.nodes, units, seconds, limit_of(job), job.id)
+                for (job, units), seconds in zip(waiting, expected, strict=True)
+            ]
         ),
     )
     return Pool(board, unit, tuple(index), tuple([job.priority for job, _ in waiting]))
