@@ -145,6 +145,6 @@ def test_a_waiting_job_is_known_by_its_like_where_whole_nodes_are_given():
         pending=[job("812", nodes=2, cpus=1, gpus=0)],
         running=[job(nodes=2, cpus=64, gpus=0, held_on=("n1", "n2"), elapsed=30.0)],
     )
-    board = pool_of(queue, "gpu", runtimes, now=NOW, whole_node=True).board
+    board = pool_of(Floor(queue, runtimes, now=NOW), "gpu", whole_node=True).board
     assert board.running[0].end_s < 600
     assert board.waiting[0].run_s < 600
