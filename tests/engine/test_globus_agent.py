@@ -67,7 +67,7 @@ async def test_an_answer_lost_after_the_real_agent_got_the_submission_leaves_one
     """B03, B06: never two jobs."""
     service = await pool.start(lookup_for_s=5.0)
     await online(service)
-    await until(lambda: quiet(agent.services, agent.endpoint))
+    await until(lambda: quiet(service, agent.services, agent.endpoint))
     agent.services.fault(SUBMIT, when="after", **fault)
     source = f"open({str(tmp_path / 'runs')!r}, 'a').write('run ')\nanswer = 1"
     task = await pool.submit(service, source, outputs=("answer",), envelope=at_delta())

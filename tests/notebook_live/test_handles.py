@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from jupyter_diamond.notebook.magics import parsers
 from jupyter_diamond.notebook.vocabulary import GLYPH
 
 from .notebook import Notebook, until
@@ -173,12 +174,13 @@ def complete(nb, code):
 def test_tab_completes_our_lines_with_what_fits_there_and_nothing_else(nb):
     nb.run("x_table = 1")
     nb.submit("tabbed", "1")
-    assert complete(nb, "%diamond ") == COMMANDS
+    assert complete(nb, "%diamond ") == list(parsers())
+    assert set(COMMANDS) < set(parsers())
     assert complete(nb, "%diamond ta") == ["tasks", "task"]
     assert complete(nb, "%diamond logs tabb") == ["tabbed"]
     assert complete(nb, "%diamond logs tabbed --") == ["--follow", "--tail"]
     assert complete(nb, "%diamond sites --") == ["--refresh"]
-    assert complete(nb, "%%diamond_submit fit --c") == ["--cpus"]
+    assert set(complete(nb, "%%diamond_submit fit --c")) == {"--cpus", "--container"}
     assert complete(nb, "%%diamond_submit fit --site ") == ["here", "here:machine"]
     assert complete(nb, "%%diamond_submit fit --site here:") == ["machine"]
     assert complete(nb, "%%diamond_submit fit --lang ") == ["python", "bash"]
