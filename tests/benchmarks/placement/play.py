@@ -145,18 +145,17 @@ def fixed(instant: Instant, order: Sequence[str]) -> Outcome:
 
 
 def with_copy(instant: Instant, world: World) -> Outcome:
-    """One submission, and a second copy where the product's rule says so; the first start counts."""
+    """A second copy where the product's rule says so, of which the first start counts; else one that may move."""
     decision, took = instant.decide(instant.round.envelope, world)
     allowed = decision.model_copy(
         update={"candidates": tuple(each.model_copy(update={"copy_allowed": True}) for each in decision.candidates)}
     )
     first, second = _chosen(decision).site, replacement.second_copy(allowed)
+    if second is None:
+        return _Mover(instant, _chosen(decision), took).run()
     options = instant.round.options
-    if second is None or options[second.site].wait_s >= options[first].wait_s:
-        outcome = _of(instant.round, first, took)
-    else:
-        outcome = _of(instant.round, second.site, took)
-    outcome.copies = int(second is not None)
+    outcome = _of(instant.round, min((first, second.site), key=lambda name: options[name].wait_s), took)
+    outcome.copies = 1
     return outcome
 
 
