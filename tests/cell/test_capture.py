@@ -258,12 +258,18 @@ def test_a_global_inside_bytecode_counts(notebook):
 
 
 def test_source_is_found_in_a_real_kernel(tmp_path):
-    from jupyter_client.manager import start_new_kernel
+    from jupyter_client.manager import KernelManager
+
+    from tests.notebook.live_kernel import sockets
 
     root = str(Path(__file__).parents[2])
     env = {**os.environ, "PYTHONPATH": root, "IPYTHONDIR": str(tmp_path / "ipython")}
-    manager, client = start_new_kernel(cwd=str(tmp_path), kernel_name="python3", env=env)
+    manager = KernelManager(kernel_name="python3", **sockets())
+    manager.start_kernel(cwd=str(tmp_path), env=env)
+    client = manager.blocking_client()
+    client.start_channels()
     try:
+        client.wait_for_ready(timeout=60)
         run = lambda code: client.execute_interactive(code, timeout=60, output_hook=outputs.append)  # noqa: E731
         outputs: list = []
         run("from dataclasses import dataclass\nk = 3")

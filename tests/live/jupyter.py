@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -9,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -59,7 +61,7 @@ def private_environment(
     environment |= {
         "JUPYTER_CONFIG_DIR": str(config),
         "JUPYTER_DATA_DIR": str(data),
-        "JUPYTER_RUNTIME_DIR": str(base / "runtime"),
+        "JUPYTER_RUNTIME_DIR": str(_runtime(base)),
         "JUPYTER_PREFER_ENV_PATH": "0",
         "IPYTHONDIR": str(base / "ipython"),
         "GLOBUS_COMPUTE_USER_DIR": str(base / "globus_compute"),
@@ -69,6 +71,11 @@ def private_environment(
         **(extra or {}),
     }
     return environment
+
+
+def _runtime(base: Path) -> Path:
+    """A short path, for the kernels' sockets; ``JupyterServer.stop`` removes it."""
+    return Path(tempfile.gettempdir()) / f"diamond-run-{hashlib.sha256(bytes(base)).hexdigest()[:12]}"
 
 
 class JupyterServer:
@@ -117,6 +124,8 @@ class JupyterServer:
         """Start the server and wait until it answers."""
         command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ServerApp.ip=127.0.0.1"]
         command += [f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0"]
+        # ports are chosen before a kernel takes them: another test's kernel may have them by then
+        command.append("--KernelManager.transport=ipc")
         command += [f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.notebooks}"]
         if os.geteuid() == 0:
             command.append("--allow-root")
@@ -154,6 +163,7 @@ class JupyterServer:
     def stop(self, *, seconds: float = 30) -> None:
         """Stop the server as ``Ctrl-C`` would: its kernels end with it, jobs do not."""
         self._end(signal.SIGTERM, seconds)
+        shutil.rmtree(_runtime(self.base), ignore_errors=True)
 
     def kill(self) -> None:
         """Kill the server as a crash would: its kernels notice and end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from queue import Empty
 from typing import Any
 
 from jupyter_client.manager import KernelManager
+from jupyter_core.paths import jupyter_runtime_dir
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,11 +54,19 @@ class Ran:
         return self.stdout + self.stderr + self.result + self.error
 
 
+def sockets() -> dict[str, str]:
+    """Settings of a kernel manager: Unix sockets, because ports are chosen before a kernel takes them.
+
+    Another test's kernel may have them by then.
+    """
+    return {"transport": "ipc", "ip": str(Path(jupyter_runtime_dir()) / secrets.token_hex(4))}
+
+
 class LiveKernel:
     """Keeps every iopub message that ever arrived, so that late updates can be looked for."""
 
     def __init__(self, env: dict[str, str], cwd: Path) -> None:
-        self._manager = KernelManager(kernel_name="python3")
+        self._manager = KernelManager(kernel_name="python3", **sockets())
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("DIAMOND_", "JPY_", "JUPYTERHUB_"))}
         self._manager.start_kernel(
             env={**clean, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(cwd / ".ipython"), **env}, cwd=str(cwd)

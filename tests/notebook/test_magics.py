@@ -281,8 +281,9 @@ def test_a_saved_notebook_holds_no_widget_once_the_task_has_ended(rest, tmp_path
     """nbclient as the front end: the notebook it saves reads without a kernel."""
     import nbformat
     from nbclient import NotebookClient
+    from traitlets.config import Config
 
-    from .live_kernel import ROOT
+    from .live_kernel import ROOT, sockets
     from .rest_server import TOKEN
 
     for name, value in (
@@ -304,9 +305,8 @@ def test_a_saved_notebook_holds_no_widget_once_the_task_has_ended(rest, tmp_path
 
     driver = threading.Thread(target=drive)
     driver.start()
-    NotebookClient(
-        notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    ).execute()
+    resources, config = {"metadata": {"path": str(tmp_path)}}, Config({"KernelManager": sockets()})
+    NotebookClient(notebook, timeout=60, kernel_name="python3", resources=resources, config=config).execute()
     driver.join()
     nbformat.validate(notebook)
     outputs = notebook.cells[1].outputs
