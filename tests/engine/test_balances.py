@@ -28,7 +28,7 @@ def link(tmp_path, body: str, *, form: str | None = "mybalance") -> SiteLink:
     known = machine("anvil").model_copy(
         update={"balance": BalanceCommand(command=str(program), form=form, source=("accounting",))}
     )
-    return SiteLink(site=site, transport=transport_for(site), scheduler=scheduler_for(site), machine=known)
+    return SiteLink(site=site, transport=LocalTransport(), scheduler=scheduler_for(site), machine=known)
 
 
 def asked(tmp_path) -> int:

@@ -59,7 +59,9 @@ def sockets() -> dict[str, str]:
 
     Another test's kernel may have them by then.
     """
-    return {"transport": "ipc", "ip": str(Path(jupyter_runtime_dir()) / secrets.token_hex(4))}
+    folder = Path(jupyter_runtime_dir())
+    folder.mkdir(parents=True, exist_ok=True)
+    return {"transport": "ipc", "ip": str(folder / secrets.token_hex(4))}
 
 
 class LiveKernel:
