@@ -5,18 +5,22 @@ Only a command that the profile of a known machine names is ever run, and only w
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import time
+from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 
 from jupyter_diamond.engine.link import SiteLink
-from jupyter_diamond.errors import TransportError
+from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.balance import Balance, Balances
 from jupyter_diamond.parsing.balances import read_balances
 
 EVERY_S = 3600.0
 """Sites bring their books up to date every few minutes at best, and their databases are everybody's."""
 RETRY_S = 900.0
+LOOK_S = 60.0
+"""How often it is looked whether a site is due."""
 KEPT_S = 86400.0
 """Older than this it says nothing about today."""
 SECONDS = 20
@@ -42,6 +46,13 @@ class BalanceBook:
         wait_s = EVERY_S if link.name in self._told else RETRY_S
         return time.monotonic() - self._asked.get(link.name, float("-inf")) >= wait_s
 
+    async def keep(self, links: Iterable[SiteLink], answers: Callable[[str], bool]) -> None:
+        """Ask every site that is due and answers, until cancelled; one that hangs keeps no other waiting."""
+        asked = [link for link in links if link.machine is not None and link.machine.balance is not None]
+        while asked:
+            await asyncio.gather(*(self.refresh(link) for link in asked if answers(link.name)))
+            await asyncio.sleep(LOOK_S)
+
     async def refresh(self, link: SiteLink) -> Balances | None:
         """Ask where it is due. None where nothing new was told: what was told before stays. Never raises for a site."""
         if not self.due(link):
@@ -49,7 +60,7 @@ class BalanceBook:
         self._asked[link.name] = time.monotonic()
         try:
             found = await ask(link)
-        except TransportError:
+        except DiamondError:
             return None  # whether the site answers is the collector's business, and it says so
         if found is not None:
             self._told[link.name] = found

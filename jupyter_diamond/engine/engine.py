@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Sequence
 
+from jupyter_diamond.engine.balances import BalanceBook
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
 from jupyter_diamond.engine.ledger import Ledger
@@ -49,9 +50,11 @@ class Engine:
         self.advances = False
         self.forecasts = Forecasts(ledger, writes=lambda: self.advances)
         self.collector = Collector(links, ledger, settings, log, learn=self.forecasts.learn)
+        self.balances = BalanceBook()
         self.planner = Planner(
-            links=links, collector=self.collector, forecasts=self.forecasts, settings=settings, log=log
-        )
+            links=links, collector=self.collector, forecasts=self.forecasts, balances=self.balances, settings=settings,
+            log=log,
+        )  # fmt: skip
         self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
         self._owned: set[asyncio.Task[None]] = set()
@@ -62,6 +65,7 @@ class Engine:
         self._ledger.listen(self._hear)
         await self._try_lease()
         self._own(self._heart(), self._owned, "diamond-heart")
+        self._own(self.balances.keep(self._links.values(), self._answers), self._owned, "diamond-balances")
 
     async def stop(self) -> None:
         """Stop all background work and give the lease back; jobs run on."""
@@ -74,6 +78,10 @@ class Engine:
         if self.advances:
             await self._ledger.do(self._ledger.store.release_lease, self.holder)
             self.advances = False
+
+    def _answers(self, name: str) -> bool:
+        """The site's last probe went well: only then is it asked for more."""
+        return any(each.site == name and each.health == "online" for each in self.collector.snapshot().sites)
 
     async def folder_for(self, attempt: Attempt) -> str | None:
         """Where a new attempt would be staged by this server; None when it cannot hand it in right now."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 
+from jupyter_diamond.engine.balances import BalanceBook
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
@@ -46,11 +47,12 @@ class Planner:
         links: SiteLinks,
         collector: Collector,
         forecasts: Forecasts,
+        balances: BalanceBook,
         settings: DiamondEngine,
         log: logging.Logger,
     ) -> None:
         self._links, self._collector, self._forecasts = links, collector, forecasts
-        self._settings, self._log = settings, log
+        self._balances, self._settings, self._log = balances, settings, log
         self._said: dict[_Asked, tuple[float, float | None]] = {}
 
     async def plan(self, envelope: Envelope, *, asks: bool = True) -> Decision:
@@ -64,6 +66,7 @@ class Planner:
         else:
             await self._collector.freshen(older_than_s=fresh_s, patience_s=10.0)
         snapshot, world = self._collector.snapshot(), await self._forecasts.world()
+        world = replace(world, balances=self._balances.told(datetime.fromtimestamp(world.forecaster.now, timezone.utc)))
         decision = await self._decided(envelope, snapshot, world)
         asked = self._worth_asking(decision, snapshot, world) if asks else []
         if not asked:

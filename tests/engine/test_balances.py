@@ -9,11 +9,12 @@ import pytest
 
 from jupyter_diamond.engine.balances import KEPT_S, BalanceBook, ask
 from jupyter_diamond.engine.link import SiteLink
+from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.machine import BalanceCommand
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.schedulers.registry import scheduler_for
 from jupyter_diamond.sites.machines import machine
-from jupyter_diamond.transport.registry import transport_for
+from jupyter_diamond.transport.local import LocalTransport
 from tests.parsing.test_balances import MYBALANCE
 
 pytestmark = pytest.mark.asyncio
@@ -28,7 +29,7 @@ def link(tmp_path, body: str, *, form: str | None = "mybalance") -> SiteLink:
     known = machine("anvil").model_copy(
         update={"balance": BalanceCommand(command=str(program), form=form, source=("accounting",))}
     )
-    return SiteLink(site=site, transport=LocalTransport(), scheduler=scheduler_for(site), machine=known)
+    return SiteLink(site=site, transport=LocalTransport({}), scheduler=scheduler_for(site), machine=known)
 
 
 def asked(tmp_path) -> int:
@@ -62,3 +63,16 @@ async def test_an_answer_that_nobody_knows_leaves_it_unknown(tmp_path):
 async def test_a_command_whose_answer_is_not_documented_is_never_run(tmp_path):
     assert await ask(link(tmp_path, "echo ran", form=None)) is None
     assert asked(tmp_path) == 0
+
+
+async def test_a_planned_task_is_held_against_what_the_site_told(bench, tmp_path):
+    """From the site's own command to the verdict, through a real service."""
+    service = await bench.start()
+    here = service.links["here"]
+    poor = link(tmp_path, f"cat <<'E'\n{MYBALANCE.replace('8986.1', '   0.0')}\nE")
+    here.machine = poor.machine
+    assert await service.engine.balances.refresh(here) is not None
+    decision = await service.plan(Envelope(site="here", account="cis250223"))
+    credit = next(each for each in decision.candidates[0].verdicts if each.rule == "credit")
+    assert (credit.answer, credit.change) == ("fail", "--account cis250223-gpu")
+    assert decision.choice is None
