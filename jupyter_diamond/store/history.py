@@ -74,7 +74,10 @@ _NOT_YET_ROLLED = text(
 
 
 def put(connection: Connection, reading: SiteReading) -> None:
-    """Keep one reading, inside the caller's write transaction. A partition of which nothing is known has no row."""
+    """Keep one reading, inside the caller's write transaction. A partition of which nothing is known has no row.
+
+    Of two readings within a second the newer one counts.
+    """
     assert reading.read_at is not None, "only a reading has a past"
     at = int(reading.read_at.timestamp())
     rows = [(record.partition, *_row(record)) for record in reading.records if not record.hidden]
@@ -89,7 +92,7 @@ def put(connection: Connection, reading: SiteReading) -> None:
         for partition, unit, numbers in rows
     ]
     if new:
-        connection.execute(insert(history).prefix_with("OR IGNORE"), new)
+        connection.execute(insert(history).prefix_with("OR REPLACE"), new)
 
 
 def _row(record: Record) -> tuple[str, Mapping[str, int | None]]:

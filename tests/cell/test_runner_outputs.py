@@ -44,7 +44,7 @@ def test_the_order_of_all_kinds_of_output_is_kept(tmp_path):
     cell = (
         "import sys, os, subprocess\n"
         "print('a'); print('b')\nprint('c', file=sys.stderr)\nprint('d')\ndisplay(1)\n"
-        "subprocess.run(['echo', 'e'])\nprint('f')\nos.system('echo g >&2')\nos.write(1, b'h\\n')\n"
+        "subprocess.run(['echo', 'e'])\nprint('f')\nos.system('sleep 0.3; echo g >&2; sleep 0.3')\nos.write(1, b'h\\n')\n"
         "sys.stdout.buffer.write(b'i\\n')\nsys.stdout.flush()\nsubprocess.run(['echo', 'j'], stdout=sys.stdout)\n2"
     )
     attempt = run(tmp_path, cell)

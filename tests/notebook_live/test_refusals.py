@@ -19,7 +19,10 @@ LINES = [
     ("fit --in tabel", "--in names `tabel`, but there is no such variable in this notebook (did you mean `table`?)."),
     ("fit --out nothing", "--out names `nothing`, but the cell never assigns it."),
     ("fit --site nowhere", "There is no site 'nowhere'; the sites are: here."),
-    ("fit --site here:gpu", "here cannot run this. here:gpu: it has no partition gpu: choose one of machine."),
+    (
+        "fit --site here:gpu",
+        "here cannot run this. here:gpu: it has no partition gpu: choose one of machine (it would pass with --site here:machine).",
+    ),
     ("fit --site 'here; touch /tmp/owned'", "There is no site 'here; touch /tmp/owned'; the sites are: here."),
     ("fit --site $(id)", "There is no site '$(id)'; the sites are: here."),
     ("fit --account 'a;b'", "--account 'a;b' is no name that a scheduler knows"),

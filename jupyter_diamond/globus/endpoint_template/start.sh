@@ -20,7 +20,11 @@ for cap in $caps; do export "$cap"; done
 
 # A pid file that a crash or a reboot left behind would keep the agent from starting for a minute and a half.
 if [ -s "$pidfile" ] && [ "$(cat "$folder/started_on" 2>/dev/null)" = "$(uname -n)" ]; then
-  ps -o args= -p "$(cat "$pidfile")" 2>/dev/null | grep -qi 'globus.compute' || rm -f "$pidfile"
+  old=$(cat "$pidfile")
+  case $(ps -o stat= -p "$old" 2>/dev/null) in
+    '' | Z*) rm -f "$pidfile" ;;
+    *) ps -o args= -p "$old" 2>/dev/null | grep -qi 'globus.compute' || rm -f "$pidfile" ;;
+  esac
 fi
 
 # Written before it starts: whoever finds the pid file of an agent that was killed at once knows that it was here.
