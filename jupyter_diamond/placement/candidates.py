@@ -16,6 +16,7 @@ from .judging import Bench
 from .kinds import gpu_type
 from .objectives import Standing, standing
 from .place import NOW, Place
+from .sizing import has_room
 from .world import World
 
 _KINDS = frozenset({"architecture", "accelerator", "GPU memory"})
@@ -43,21 +44,25 @@ def candidates_at(envelope: Envelope, places: Sequence[Place], bench: Bench, wor
     open_ = [at for at in range(len(places)) if not refused(verdicts[at])]
     rough: set[int] = set()
     if len(open_) > world.simulated:
-        likely = sorted(open_, key=lambda at: _likely(places[at], verdicts[at], world))
+        likely = sorted(open_, key=lambda at: _likely(bench.conditions, places[at], verdicts[at], world))
         rough = set(likely[world.simulated :])
     return [
         _candidate_at(envelope, place, verdicts[at], bench, world, rough=at in rough) for at, place in enumerate(places)
     ]
 
 
-def _likely(place: Place, verdicts: tuple[Verdict, ...], world: World) -> tuple[bool, bool, float, str, str]:
-    """Where a place stands before its queue is looked at: known, the site's own choice, the least work before us."""
+_Likely = tuple[bool, bool, bool, float, str, str]
+
+
+def _likely(envelope: Envelope, place: Place, verdicts: tuple[Verdict, ...], world: World) -> _Likely:
+    """Where a place stands before its queue is looked at: known, the site's own choice, room now, least work there."""
     unknown = any(verdict.answer == "unknown" and not verdict.soft for verdict in verdicts)
     drain_s = world.forecaster.drain_s(place.site.name, place.partition)
     if drain_s is None:
         pending = place.record.pending if place.record is not None else None
         drain_s = math.inf if pending is None else S_PER_QUEUED_JOB * pending
-    return unknown, place.site.partition != place.partition, drain_s, place.site.name, place.partition
+    room = has_room(envelope, place.record)
+    return unknown, place.site.partition != place.partition, not room, drain_s, place.site.name, place.partition
 
 
 def _candidate_at(

@@ -81,6 +81,16 @@ def size_for(envelope: Envelope, record: Record | None, kinds: _Kinds | None = N
     return Sized(_best(envelope, whole, most, record, kind), starts_now=False if known else None, own_limit=not mine)
 
 
+def has_room(envelope: Envelope, record: Record | None) -> bool:
+    """The least that is asked fits on what is free now, whoever waits for it."""
+    if record is None:
+        return False
+    cap = walltime_cap(record, envelope.nodes.min)
+    asked_s = min(envelope.walltime_s.min, cap) if isinstance(cap, int) else envelope.walltime_s.min
+    there = sum(node.nodes for node in record.free_nodes if _holds(envelope, node, None, asked_s))
+    return there >= envelope.nodes.min
+
+
 MOST_SIZES = 12
 """More sizes than this at one place tell nothing new."""
 

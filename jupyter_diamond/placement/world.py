@@ -26,5 +26,5 @@ class World:
     prepare_s: Mapping[str, float] = field(default_factory=dict)
     transfer_s: Mapping[str, float] = field(default_factory=dict)
     test_only_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    simulated: int = 48
+    simulated: int = 40
     balances: Mapping[str, Balances] = field(default_factory=dict)

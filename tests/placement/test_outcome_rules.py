@@ -97,6 +97,15 @@ def test_a_place_that_waits_but_ends_sooner_is_before_one_that_starts_now():
     assert [each.rank for each in speedy.candidates] == [2, 1], "with equal speeds what starts now ends first"
 
 
+def test_where_there_are_very_many_places_jobs_are_counted_at_the_unlikely_ones_and_said_so():
+    records = [rec(f"p{at:02}", free=() if at else (FREE,), pending=at) for at in range(40)]
+    decision = ask(gpus(), *records, simulated=5)
+    assert decision.choice.partition == "p00"
+    because = [each.estimate.forecast.because for each in decision.candidates]
+    assert sum("likeliest places were simulated" in each for each in because) == 35
+    assert all(each.feasible and each.rank for each in decision.candidates)
+
+
 DEADLINE = [
     ("in time", 3 * H, {"runtime": Runtime(seconds=2 * H)}, (FREE,), "pass"),
     ("by its time limit it has ended", 3 * H, {}, (FREE,), "pass"),

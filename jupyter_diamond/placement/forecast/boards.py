@@ -143,7 +143,7 @@ def pool_of(floor: Floor, partition: str, *, whole_node: bool) -> Pool | None:
         return None
     unit = unit_of(nodes)
     index = {node.name: at for at, node in enumerate(nodes)}
-    count = _Count(unit, unit.whole if whole_node else None)
+    count = _Count(unit, unit.whole if whole_node else None, {})
     waiting = [
         (job, units) for job, units in ((job, count.units(job)) for job in floor.rivals(nodes, partition)) if units
     ]
@@ -167,9 +167,16 @@ class _Count(NamedTuple):
 
     unit: Unit
     every: int | None
+    known: dict[tuple[int, int, int | None], int]
 
     def units(self, job: QueuedJob) -> int:
-        return self.every or self.unit.of(cpus=job.cpus, gpus=job.gpus, memory_bytes=job.memory_bytes)
+        if self.every:
+            return self.every
+        key = (job.cpus, job.gpus, job.memory_bytes)
+        units = self.known.get(key)
+        if units is None:
+            units = self.known[key] = self.unit.of(cpus=job.cpus, gpus=job.gpus, memory_bytes=job.memory_bytes)
+        return units
 
 
 def _group(job: QueuedJob, every: int | None = None) -> Group:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from copy import copy
 from typing import NamedTuple
@@ -122,13 +122,19 @@ def replay_all(
         None if sum(units >= ask.units for units in board.whole) >= ask.nodes else Start(horizon_s, beyond=True)
         for ask in asks
     ]
-    open_ = {at: ask for at, ask in enumerate(asks) if found[at] is None}
+    smallest_first = sorted(enumerate(asks), key=lambda each: each[1][:2])
+    open_ = {at: ask for at, ask in smallest_first if found[at] is None}
     if open_:
         ours_at = len(board.waiting) if rank is None else rank
         run = _Replay(board, ours_at, cycle_s=cycle_s, depth=depth)
         for at, start in run.starts(open_, horizon_s).items():
             found[at] = start
     return [start for start in found if start is not None]
+
+
+def _no_smaller(ask: Waiting, other: Waiting) -> bool:
+    """It fits nowhere where the other does not."""
+    return ask.nodes >= other.nodes and ask.units >= other.units and ask.limit_s >= other.limit_s
 
 
 class _Replay:
@@ -203,6 +209,7 @@ class _Replay:
         while self._ends and self._ends[0][0] <= self._now:
             ended = self._running.pop(heapq.heappop(self._ends)[1])
             self._pool.take(ended.nodes, -ended.units)
+            del self._by_limit[bisect_left(self._by_limit, (ended.limit_end, ended.order))]
             self._freed_by = ended.id
         return True
 
@@ -255,8 +262,13 @@ class _Replay:
             self._edge += 1
 
     def _fitting(self) -> list[tuple[int, tuple[int, int], _Class]]:
-        """The first job of every class that fits on what is free, without the reservation."""
-        found = []
+        """The first job of every class that fits without the reservation: the first of all stands last.
+
+        Places in the queue are negative here, so that plain tuples sort.
+        """
+        found: list[tuple[int, tuple[int, int], _Class]] = []
+        empty: list[tuple[dict[float, _Class], float]] = []
+        gone, edge = self._gone, self._edge
         room: dict[int, int] = {}
         for shape, classes in self._shapes.items():
             number, units = shape
@@ -264,12 +276,15 @@ class _Replay:
                 room[units] = self._pool.fitting(units)
             if room[units] < number:
                 continue
-            for limit, each in list(classes.items()):
-                first = each.first(self._gone)
+            for limit, each in classes.items():
+                first = each.first(gone)
                 if first is None:
-                    del classes[limit]
-                elif first < self._edge:
-                    found.append((first, shape, each))
+                    empty.append((classes, limit))
+                elif first < edge:
+                    found.append((-first, shape, each))
+        for classes, limit in empty:
+            del classes[limit]
+        found.sort()
         return found
 
     def _backfill(self, asks: dict[int, Waiting], found: dict[int, Start]) -> None:
@@ -285,42 +300,50 @@ class _Replay:
         reserved_at, shadow = self._reservation(head)
         latest = math.inf if reserved_at is None else reserved_at - self._now
         if looked_at:
-            self._fill(fitting, latest, shadow, until=self._ours_at)
+            if fitting:
+                self._fill(fitting, latest, shadow, until=self._ours_at)
+            failed: Waiting | None = None
             for at, ask in list(asks.items()):
-                if pool.best(ask.nodes, ask.units, None if ask.limit_s <= latest else shadow) is not None:
+                if failed is not None and _no_smaller(ask, failed):
+                    continue
+                if pool.best(ask.nodes, ask.units, None if ask.limit_s <= latest else shadow) is None:
+                    failed = ask
+                else:
                     found[at] = self._ours()
                     del asks[at]
             if not asks:
                 return
-        self._fill(fitting, latest, shadow, until=len(self._queue))
+        if fitting:
+            self._fill(fitting, latest, shadow, until=len(self._queue))
 
     def _fill(
-        self, heap: list[tuple[int, tuple[int, int], _Class]], latest: float, shadow: list[int], *, until: int
+        self, firsts: list[tuple[int, tuple[int, int], _Class]], latest: float, shadow: list[int], *, until: int
     ) -> None:
-        """Start those that fit beside the reservation, in order, of the jobs before ``until``."""
-        heapq.heapify(heap)
+        """Start those that fit beside the reservation, in order, of the jobs before ``until``.
+
+        ``firsts`` are those of ``_fitting``; what was looked at is taken from them.
+        """
         left, edge = 0, self._edge
-        best = self._pool.best
+        best, gone = self._pool.best, self._gone
         failed: set[tuple[tuple[int, int], bool]] = set()  # what is free only shrinks in a pass
-        while heap and heap[0][0] < until:
-            at, shape, each = heap[0]
+        while firsts and -firsts[-1][0] < until:
+            place, shape, each = firsts.pop()
             number, units = shape
             in_time = each.limit_s <= latest
-            nodes = None if (shape, in_time) in failed else best(number, units, None if in_time else shadow)
-            after: int | None = None
+            if (shape, in_time) in failed:
+                continue
+            nodes = best(number, units, None if in_time else shadow)
             if nodes is None:
                 failed.add((shape, in_time))
-            else:
-                if not in_time:
-                    for node in nodes:
-                        shadow[node] -= units
-                self._start(at, nodes)
-                left += 1
-                after = each.first(self._gone)
-            if after is None or after >= edge:
-                heapq.heappop(heap)
-            else:
-                heapq.heapreplace(heap, (after, shape, each))
+                continue
+            if not in_time:
+                for node in nodes:
+                    shadow[node] -= units
+            self._start(-place, nodes)
+            left += 1
+            after = each.first(gone)
+            if after is not None and after < edge:
+                insort(firsts, (-after, shape, each))
         self._move_edge(left)
 
     def _reservation(self, head: Waiting) -> tuple[float | None, list[int]]:
@@ -328,12 +351,8 @@ class _Replay:
         shadow, whole, running, needed = list(self._pool.free), self._whole, self._running, head.units
         enough = self._pool.fitting(head.units)
         reserved_at = None
-        stale = 0
         for limit_end, order in self._by_limit:
-            job = running.get(order)
-            if job is None:
-                stale += 1
-                continue
+            job = running[order]
             for node in job.nodes:
                 before = shadow[node]
                 shadow[node] = after = min(before + job.units, whole[node])
@@ -342,8 +361,6 @@ class _Replay:
             if enough >= head.nodes:
                 reserved_at = max(limit_end, self._now + 1.0)
                 break
-        if stale > 64:
-            self._by_limit = [each for each in self._by_limit if each[1] in self._running]
         if reserved_at is not None:
             able = [(units, node) for node, units in enumerate(shadow) if units >= head.units]
             for _, node in sorted(able)[: head.nodes]:
