@@ -4,14 +4,11 @@ The agent's user endpoint is killed, the agent is stopped and started, answers a
 """
 
 import asyncio
-import contextlib
 import json
-import time
 
 import pytest
 import pytest_asyncio
 
-from jupyter_diamond.errors import TransportError
 from jupyter_diamond.model.states import State
 from tests.engine.conftest import ended, until
 from tests.engine.test_globus_site import SUBMIT, at_delta, in_state, online, quiet, reading, types, value
@@ -132,30 +129,3 @@ async def test_an_agent_that_is_stopped_and_started_changes_no_state(pool, agent
     assert (done.state, len(done.attempts), done.attempt.submissions) == (State.COMPLETED, 1, 1), done.cause
     assert await value(service, task) == 42
     await online(service)
-
-
-async def test_an_agent_that_is_killed_is_noticed_and_its_successor_is_used(pool, agent):
-    """SIGKILL says goodbye to nobody: commands are unknown until the services miss its heartbeat."""
-    service = await pool.start()
-    link = service.links["delta"]
-    await online(service)  # the agent's first process has its own time
-    link.transport.answer_s = 20.0
-    await asyncio.to_thread(agent.kill)
-
-    async def gone():
-        return not await asyncio.to_thread(lambda: agent.user_endpoints)  # they notice, and end by themselves
-
-    await until(gone, 60)
-    begun = time.monotonic()
-    with pytest.raises(TransportError) as caught:
-        await link.run("echo on", timeout_s=5)
-    assert time.monotonic() - begun < 40
-    assert caught.value.outcome in ("unknown", "not_sent")
-    await asyncio.to_thread(agent.start)
-
-    async def back():
-        with contextlib.suppress(TransportError):
-            return (await link.run("echo on", timeout_s=10)).out
-        return ""
-
-    assert await until(back, 90) == "on\n"
