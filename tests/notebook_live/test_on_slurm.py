@@ -58,9 +58,9 @@ def test_a_wrong_account_is_refused_in_words_whoever_sent_it(pool, account, tmp_
         "try:\n    get_ipython().run_cell_magic('diamond_submit', 'odd --site anvil --time 5m --again --wait', 'print(1)')\n"
         "finally:\n    s._request = old"
     )
-    ran = pool.run(code)
-    assert "anvil cannot run this. anvil:" in ran.text
-    assert f"you have no account {account} there" in ran.text
+    said = pool.fails(code).error
+    assert said.startswith("UsageError: anvil cannot run this. anvil:"), said
+    assert f"you have no account {account} there" in said
     assert not list(pool.server.base.rglob("owned"))
 
 
