@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections import defaultdict
 from dataclasses import replace
@@ -61,6 +62,8 @@ class Planner:
         ``asks``: schedulers may be asked for their own estimate where nothing better is known.
         """
         fresh_s = self._settings.fresh_s
+        if envelope.objective == "random" and envelope.seed is None:  # drawn here, recorded with the decision
+            envelope = envelope.model_copy(update={"seed": secrets.randbelow(1 << 31)})
         if envelope.site:
             await self._collector.refresh([self._links[envelope.site].name], older_than_s=fresh_s, wait_s=10.0)
         else:

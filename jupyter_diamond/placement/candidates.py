@@ -14,8 +14,8 @@ from .estimates import Weighed, weigh
 from .forecast.calibration import S_PER_QUEUED_JOB
 from .judging import Bench
 from .kinds import gpu_type
-from .objectives import Standing, standing
-from .place import NOW, Place
+from .objectives import Standing, standing, unmet
+from .place import Place
 from .sizing import has_room
 from .world import World
 
@@ -129,7 +129,8 @@ def _settled(
         ]
         open_ = [each for each in more if not refused(each.verdicts)]
         if open_:
-            return sorted(open_, key=_unmet)
+            # unknown conditions, then wishes that are not met; among equals the order of the estimates stays
+            return sorted(open_, key=lambda each: unmet(each.verdicts))
         found = found or more
     return found[:1]
 
@@ -144,10 +145,3 @@ def _ever_less(envelope: Envelope) -> Iterator[Envelope]:
     if any(span is not None and span.min < span.max for span in spans.values()):
         least = {name: Span.exactly(span.min) for name, span in spans.items() if span is not None}
         yield envelope.model_copy(update={**least, **shortest})
-
-
-def _unmet(settled: _Settled) -> tuple[int, int]:
-    """Unknown conditions, then wishes that are not met; among equals the order of the estimates stays."""
-    unknown = sum(each.answer == "unknown" and not each.soft for each in settled.verdicts)
-    wishes = sum(each.answer != "pass" and each.soft and each.rule != NOW for each in settled.verdicts)
-    return unknown, wishes

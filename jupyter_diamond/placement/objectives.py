@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from jupyter_diamond.model.decision import Candidate
+from jupyter_diamond.model.decision import Candidate, Verdict
 from jupyter_diamond.model.envelope import Envelope, Objective
 from jupyter_diamond.model.snapshot import Record
 
@@ -27,13 +27,30 @@ class Standing(NamedTuple):
 
 def standing(envelope: Envelope, candidate: Candidate, place: Place) -> Standing:
     """Fewest verdicts unknown, fewest wishes unmet, the objective; then least waste, the user's preference, size."""
-    unknown = sum(verdict.answer == "unknown" and not verdict.soft for verdict in candidate.verdicts)
-    wishes = sum(verdict.answer != "pass" and verdict.soft and verdict.rule != NOW for verdict in candidate.verdicts)
     size = candidate.size
     if size is None:
-        return Standing((unknown, wishes), (_LAST,), ())
+        return Standing(unmet(candidate.verdicts), (_LAST,), ())
     ties = (*wasted(candidate, place.record), *_preference(envelope, place), float(-units(size)))
-    return Standing((unknown, wishes), _objective(envelope, candidate, place), ties)
+    return Standing(unmet(candidate.verdicts), _objective(envelope, candidate, place), ties)
+
+
+def unmet(verdicts: Iterable[Verdict]) -> tuple[int, int]:
+    """How many conditions are not known to be met, and how many wishes are not met."""
+    found = tuple(verdicts)
+    unknown = sum(each.answer == "unknown" and not each.soft for each in found)
+    return unknown, sum(each.answer != "pass" and each.soft and each.rule != NOW for each in found)
+
+
+def one_unit(candidates: Iterable[Candidate]) -> bool:
+    """Their charges can be compared: credits of two kinds have no rate of exchange."""
+    estimates = [each.estimate for each in candidates]
+    return len({each.charge_unit for each in estimates if each is not None and each.charge is not None}) <= 1
+
+
+def by_completion(standing: Standing, candidate: Candidate) -> Standing:
+    """Where it stands when charges cannot be compared."""
+    total = candidate.estimate.total_s if candidate.estimate is not None else None
+    return standing._replace(objective=(_or_last(total),))
 
 
 def _objective(envelope: Envelope, candidate: Candidate, place: Place) -> Key:

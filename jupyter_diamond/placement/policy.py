@@ -16,7 +16,7 @@ from .candidates import Judged, candidates_at, refused
 from .caps import for_envelope
 from .forecast.wait import Forecaster
 from .judging import Bench
-from .objectives import drawn
+from .objectives import by_completion, drawn, one_unit
 from .place import Clock, Place
 from .world import World
 
@@ -43,7 +43,8 @@ def decide(
     clock = Clock(now, fresh_s, stale_s)
     world = world or World(forecaster=Forecaster(now=now.timestamp()))
     bench = Bench(envelope, clock)
-    judged = candidates_at(envelope, list(_places(envelope, snapshot, sites)), bench, world)
+    places = list(_places(envelope, snapshot, sites))
+    judged, said = _comparable(envelope, candidates_at(envelope, places, bench, world), mode)
     ranked = _ranked(envelope, judged, mode)
     ranks = {at: rank for rank, at in enumerate(ranked, start=1)}
     candidates = tuple(each.candidate.model_copy(update={"rank": ranks.get(at)}) for at, each in enumerate(judged))
@@ -61,10 +62,20 @@ def decide(
         ),
         ties=ties,
         tie_break=tie_break,
-        seed=envelope.seed if envelope.objective == "random" else None,
+        seed=(envelope.seed or 0) if envelope.objective == "random" else None,
         objective=envelope.objective,
         alternatives=tuple(ranked[1:4]),
-        warnings=sentences.warnings(envelope, candidates[chosen]) if chosen is not None else (),
+        warnings=(*(sentences.warnings(envelope, candidates[chosen]) if chosen is not None else ()), *said),
+    )
+
+
+def _comparable(envelope: Envelope, judged: list[Judged], mode: Mode) -> tuple[list[Judged], tuple[str, ...]]:
+    """Where charges shall be small but are in different units, places stand by their completion, and it is said."""
+    open_ = (each.candidate for each in judged if _may_be_chosen(each.candidate, mode))
+    if envelope.objective != "lowest_cost" or one_unit(open_):
+        return judged, ()
+    return [each._replace(standing=by_completion(each.standing, each.candidate)) for each in judged], (
+        sentences.MANY_UNITS,
     )
 
 

@@ -12,6 +12,10 @@ from .comparison import because, blockers, lack, name, unmet
 from .estimate_words import UNKNOWN, charge, starts
 from .place import Place
 
+MANY_UNITS = (
+    "What these places charge is in different units, which have no rate of exchange: the earliest completion decided. "
+    "Name the sites whose charges you can compare with --sites."
+)
 _REFUSALS = 3
 """More refused sites than this are counted, not listed: the full list is in the explanation."""
 

@@ -32,6 +32,14 @@ async def test_a_cell_runs_and_its_value_output_and_log_come_back(bench):
     assert "hello" in log.text
 
 
+async def test_a_lot_without_a_seed_is_drawn_and_recorded(bench):
+    service = await bench.start()
+    drawn = {(await service.plan(Envelope(objective="random"))).seed for _ in range(3)}
+    assert None not in drawn
+    assert len(drawn) == 3
+    assert (await service.plan(Envelope(objective="random", seed=7))).seed == 7
+
+
 async def test_events_tell_the_story_in_order(bench):
     service = await bench.start()
     task = await bench.submit(service, "pass")
