@@ -594,7 +594,7 @@ def call_repr(obj, name, **options):
         return method(**options)
     except NotImplementedError:
         return None
-    except Exception as error:
+    except Exception as error:  # a _repr_*_ is the user's code: anything can come out
         # as IPython: say so, and show the object another way
         sys.stderr.write("%s.%s failed: %s: %s\n" % (type(obj).__name__, name, type(error).__name__, error))
         return None
