@@ -228,10 +228,16 @@ class RealAgent:
         }
 
     def _end_all_but_the_agent(self) -> None:
-        for one, _ in self._living():
-            if self._agent is None or one.pid != self._agent.pid:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    one.kill()
+        """Until they are gone: a pid file of one that still dies would keep its successor waiting for a minute and a half."""
+        others = [one for one, _ in self._living() if self._agent is None or one.pid != self._agent.pid]
+        for one in others:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        wait_until(
+            lambda: not {one.pid for one in others} & {one.pid for one, _ in self._living()},
+            10,
+            f"Processes of agent {self.name} outlived SIGKILL.",
+        )
 
     def _living(self) -> list[tuple[psutil.Process, dict[str, str]]]:
         """The agent, its user endpoints, and what their tasks started, each with the environment it began with."""
