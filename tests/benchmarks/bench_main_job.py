@@ -42,7 +42,7 @@ def latencies(played: Stage, rounds: int) -> dict[str, list[Round]]:
         order = list(taken)
         random.shuffle(order)
         for which in order:
-            time.sleep(random.uniform(0.5, 2.0))
+            time.sleep(random.uniform(0.5, 2.0))  # waits for nothing: without it every round meets the same tick
             taken[which].append(
                 our_round(ours, f"fit{number}") if which == OURS else call(theirs, f"await once({which!r})")
             )

@@ -9,6 +9,7 @@ from jupyter_diamond.model.states import State
 from tests.engine import cells
 from tests.engine.conftest import ended, readings, until
 from tests.engine.faults import FaultyScheduler, FaultyTransport, timed_out
+from tests.engine.looks import types
 
 pytestmark = pytest.mark.asyncio
 
@@ -24,10 +25,6 @@ def block(workdir: Path) -> None:
 
 def runs(path: Path) -> int:
     return path.read_text().count("run") if path.exists() else 0
-
-
-async def types(service, task):
-    return [event.type for event in (await service.task_events(task.id)).events]
 
 
 async def test_an_answer_lost_after_the_job_was_taken_finds_the_job(bench, tmp_path):

@@ -4,14 +4,18 @@ The agent's user endpoint is killed, the agent is stopped and started, answers a
 """
 
 import asyncio
+import contextlib
 import json
+import time
 
 import pytest
 import pytest_asyncio
 
+from jupyter_diamond.errors import TransportError
 from jupyter_diamond.model.states import State
 from tests.engine.conftest import ended, until
-from tests.engine.test_globus_site import SUBMIT, at_delta, in_state, online, quiet, reading, types, value
+from tests.engine.looks import at_delta, in_state, one_job_was_found, reading, types, value
+from tests.engine.test_globus_site import SUBMIT, online, quiet
 from tests.transport.globus import catalogue
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slurm, pytest.mark.globus]
@@ -69,11 +73,7 @@ async def test_an_answer_lost_after_the_real_agent_got_the_submission_leaves_one
     source = f"open({str(tmp_path / 'runs')!r}, 'a').write('run ')\nanswer = 1"
     task = await pool.submit(service, source, outputs=("answer",), envelope=at_delta())
     done = await ended(service, task, seconds=90)
-    assert done.state is State.COMPLETED, done.cause
-    assert (tmp_path / "runs").read_text() == "run "
-    assert done.attempt.submissions == 1
-    story = await types(service, task)
-    assert story.index("attempt.submit_unknown") < story.index("attempt.submitted")
+    await one_job_was_found(service, done, tmp_path / "runs")
 
 
 async def test_a_user_endpoint_killed_under_a_submission_leaves_one_job(pool, agent, tmp_path):
@@ -129,3 +129,30 @@ async def test_an_agent_that_is_stopped_and_started_changes_no_state(pool, agent
     assert (done.state, len(done.attempts), done.attempt.submissions) == (State.COMPLETED, 1, 1), done.cause
     assert await value(service, task) == 42
     await online(service)
+
+
+async def test_an_agent_that_is_killed_is_noticed_and_its_successor_is_used(pool, agent):
+    """SIGKILL says goodbye to nobody: commands are unknown until the services miss its heartbeat."""
+    service = await pool.start()
+    link = service.links["delta"]
+    await online(service)  # the agent's first process has its own time
+    link.transport.answer_s = 20.0
+    await asyncio.to_thread(agent.kill)
+
+    async def gone():
+        return not await asyncio.to_thread(lambda: agent.user_endpoints)  # they notice, and end by themselves
+
+    await until(gone, 60)
+    begun = time.monotonic()
+    with pytest.raises(TransportError) as caught:
+        await link.run("echo on", timeout_s=5)
+    assert time.monotonic() - begun < 40
+    assert caught.value.outcome in ("unknown", "not_sent")
+    await asyncio.to_thread(agent.start)
+
+    async def back():
+        with contextlib.suppress(TransportError):
+            return (await link.run("echo on", timeout_s=10)).out
+        return ""
+
+    assert await until(back, 90) == "on\n"

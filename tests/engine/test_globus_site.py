@@ -4,7 +4,6 @@ Here the endpoint's tasks run by the agent's own code, in processes of the stand
 """
 
 import asyncio
-import base64
 import json
 import time
 
@@ -12,10 +11,10 @@ import pytest
 import pytest_asyncio
 
 from jupyter_diamond.globus import bucket
-from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.states import State
 from jupyter_diamond.sites.machines import machine_of
 from tests.engine.conftest import ended, until
+from tests.engine.looks import at_delta, in_state, one_job_was_found, reading, value
 from tests.transport.globus import catalogue, site_at
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slurm]
@@ -37,32 +36,6 @@ async def pool(endpoint, bench, globus_services, testbed, tmp_path):
     yield bench
     globus_services.heal()  # the bench cancels what still runs
     endpoint.offline = False
-
-
-def at_delta(**fields):
-    return Envelope(site="delta", walltime_s=Span.exactly(600), memory_bytes=Span.exactly(500 * MIB), **fields)
-
-
-async def in_state(service, task, *states, seconds=60.0):
-    async def check():
-        now = await service.task(task.id)
-        return now if now.state in states else None
-
-    return await until(check, seconds)
-
-
-async def value(service, task):
-    view = await service.result(task.id)
-    return json.loads(base64.b64decode(view.inline[view.manifest.values[0].file]))
-
-
-async def types(service, task):
-    return [event.type for event in (await service.task_events(task.id)).events]
-
-
-async def reading(service):
-    (found,) = (reading for reading in (await service.sites()).sites if reading.site == "delta")
-    return found
 
 
 async def online(service):
@@ -114,11 +87,7 @@ async def test_an_answer_lost_after_the_submission_was_taken_leaves_one_job(
     task = await pool.submit(service, source, outputs=("answer",), envelope=at_delta())
     await in_state(service, task, State.SUBMIT_UNKNOWN, State.PENDING, State.RUNNING, State.COMPLETED)
     done = await ended(service, task, seconds=90)
-    assert done.state is State.COMPLETED, done.cause
-    assert (tmp_path / "runs").read_text() == "run "
-    assert done.attempt.submissions == 1
-    story = await types(service, task)
-    assert story.index("attempt.submit_unknown") < story.index("attempt.submitted")
+    await one_job_was_found(service, done, tmp_path / "runs")
 
 
 async def quiet(service, services, endpoint):

@@ -1,18 +1,16 @@
 """The main job on a real Slurm cluster behind a real login node: ssh is cut, killed and slow, the job is not."""
 
 import asyncio
-import base64
-import json
 import time
 
 import pytest
 import pytest_asyncio
 
-from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.states import State
 from tests.engine.cells import held
 from tests.engine.conftest import ended, readings, until
 from tests.engine.faults import FaultyScheduler
+from tests.engine.looks import at_delta, in_state, one_job_was_found, types, value
 from tests.live.sshd import Sshd
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slurm, pytest.mark.sshd]
@@ -35,27 +33,6 @@ async def pool(node, bench, testbed, tmp_path):
     if node._process is None:
         node.start()  # the bench cancels what still runs
     node.line.release()
-
-
-def at_delta(**fields):
-    return Envelope(site="delta", walltime_s=Span.exactly(600), memory_bytes=Span.exactly(500 * MIB), **fields)
-
-
-async def in_state(service, task, *states):
-    async def check():
-        now = await service.task(task.id)
-        return now if now.state in states else None
-
-    return await until(check)
-
-
-async def value(service, task):
-    view = await service.result(task.id)
-    return json.loads(base64.b64decode(view.inline[view.manifest.values[0].file]))
-
-
-async def types(service, task):
-    return [event.type for event in (await service.task_events(task.id)).events]
 
 
 async def test_a_cell_runs_on_a_cluster_behind_ssh_and_comes_back(pool, node):
@@ -132,11 +109,7 @@ async def test_a_line_cut_right_after_sbatch_leaves_one_job(pool, node, tmp_path
     node.line.cut()
     await in_state(service, task, State.SUBMIT_UNKNOWN)
     done = await ended(service, task, seconds=60)
-    assert done.state is State.COMPLETED, done.cause
-    assert (tmp_path / "runs").read_text() == "run "
-    assert done.attempt.submissions == 1
-    story = await types(service, task)
-    assert story.index("attempt.submit_unknown") < story.index("attempt.submitted")
+    await one_job_was_found(service, done, tmp_path / "runs")
 
 
 async def test_a_line_cut_while_the_cells_inputs_travel_submits_once_in_the_end(pool, node, tmp_path):
