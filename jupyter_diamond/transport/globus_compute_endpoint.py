@@ -113,9 +113,12 @@ class Endpoint:
         return online
 
     def start_words(self) -> str:
-        """What a user types, and where."""
-        host = self._host or self._metadata.hostname or "its login node"
-        return f"type `globus-compute-endpoint start {self._metadata.name or 'NAME'}` on {host}"
+        """What a user types, and where: what endpoint-setup made is on nobody's PATH."""
+        host, name = self._host or self._metadata.hostname or "its login node", self._metadata.name or "NAME"
+        return (
+            f"type `globus-compute-endpoint start {name}` on {host}, or `sh ~/.globus_compute/{name}/start.sh` where "
+            f"endpoint-setup made it"
+        )
 
     def offline(self, *, outcome: SubmitFate) -> TransportError:
         """Its agent does not run."""

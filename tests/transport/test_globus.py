@@ -192,7 +192,8 @@ async def test_an_endpoint_that_is_offline_is_told_at_once_and_what_to_type(glob
     assert (problem.outcome, problem.transient) == ("not_sent", True)
     assert problem.message == (
         "The Globus Compute endpoint of delta is offline: type `globus-compute-endpoint start login` on "
-        "dt-login03.delta.ncsa.illinois.edu. Until then nothing was sent."
+        "dt-login03.delta.ncsa.illinois.edu, or `sh ~/.globus_compute/login/start.sh` where endpoint-setup made it. "
+        "Until then nothing was sent."
     )
     assert globus_services.compute.tasks_of(endpoint) == []
 
