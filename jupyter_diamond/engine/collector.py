@@ -82,11 +82,29 @@ class Collector:
         return Snapshot(id=self._number, taken_at=datetime.now(timezone.utc), sites=readings)
 
     async def refresh(self, names: Iterable[str], *, older_than_s: float = 0.0, wait_s: float | None = None) -> None:
-        """Probe the named sites whose reading is older; probes that are under way already are joined, not repeated."""
+        """Probe the named sites whose reading is older; probes that are under way already are joined, not repeated.
+
+        Who wants to know how it is *now* (``older_than_s`` 0) is not told what was asked before: another probe follows
+        the one that is under way.
+        """
         sites = [self._sites[self._links[name].name] for name in names]
-        probes = [self._probe_once(site) for site in sites if _age(site) >= older_than_s]
+        asked_at = time.monotonic()
+        probes = [
+            self._probe_once(site)
+            if older_than_s > 0
+            else self._spawn(f"refresh-{site.link.name}", self._anew(site, asked_at))
+            for site in sites
+            if _age(site) >= older_than_s
+        ]
         if probes:
             await asyncio.wait(probes, timeout=wait_s)
+
+    async def _anew(self, site: _Site, asked_at: float) -> None:
+        """Until a probe has ended that began when it was asked for, or later."""
+        probe = self._probe_once(site)
+        await asyncio.wait({probe})
+        if site.begun < asked_at:
+            await asyncio.wait({self._probe_once(site)})
 
     async def freshen(self, *, older_than_s: float, patience_s: float) -> None:
         """Have fresh readings of all sites that answer. One that fails, or takes its time, is not waited for."""

@@ -103,13 +103,11 @@ class Engine:
         watcher.watch(task, inputs)
 
     async def way_opened(self, names: Sequence[str]) -> None:
-        """Somebody logged in: ask these sites at once. A probe that was under way may have met the closed door."""
+        """Somebody logged in: ask these sites at once, also where a probe is under way that met the closed door."""
         for name in names:
             if name in self._watchers:
                 self._watchers[name].ask_soon()
         await self.collector.refresh(names)
-        shut = [site.site for site in self.collector.snapshot().sites if site.site in names and site.problem]
-        await self.collector.refresh(shut)
 
     def _own(self, coroutine: object, group: set[asyncio.Task[None]], name: str) -> None:
         task: asyncio.Task[None] = asyncio.create_task(coroutine, name=name)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 Both are idempotent. ``submit.K.intent`` is made with noclobber before the scheduler is called for the K-th time;
 ``submit.K.rc`` is renamed into place after it answered. A folder with an intent and no answer means *unknown*: the job
-must be looked for by its token.
+must be looked for by its token. Once a job of the token has started, its claim is the answer to every submission.
 """
 
 from __future__ import annotations
@@ -79,8 +79,12 @@ if [ -e {files.submission(k, "intent")} ]; then echo {_MARK}intent; else echo {_
 
 
 def _recorded(k: int) -> str:
+    """A job that has started left its claim, which names it: that is an answer whatever became of the scheduler's own,
+    and no scheduler has to remember the job.
+    """
     out, err, rc = (files.submission(k, part) for part in ("out", "err", "rc"))
-    return f'if [ -e {rc} ]; then echo {_MARK}answered; cat {out}; cat {err} >&2; exit "$(cat {rc})"; fi'
+    return f"""if [ -L {files.CLAIM} ]; then echo {_MARK}answered; readlink {files.CLAIM}; exit 0; fi
+if [ -e {rc} ]; then echo {_MARK}answered; cat {out}; cat {err} >&2; exit "$(cat {rc})"; fi"""
 
 
 def read_answer(done: Completed) -> SubmitAnswer:

@@ -83,11 +83,16 @@ class Login:
         return [one.pid for one in self.processes() if one.name().startswith("Globus Compute")]
 
     def end(self) -> None:
-        """End everything of the user, as a reboot does."""
-        for process in self.processes():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        wait_until(lambda: not self.processes(), 10, "The user's processes outlived SIGKILL")
+        """End everything of the user, as a reboot does: also what was begun while the others were being ended."""
+
+        def none_is_left() -> bool:
+            living = self.processes()
+            for process in living:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            return not living
+
+        wait_until(none_is_left, 10, "The user's processes outlived SIGKILL")
 
     def sign_in(self) -> None:
         """What the user does once: the command that was handed out, with the code of the page pasted."""

@@ -232,3 +232,18 @@ async def test_nothing_is_kept_by_a_server_that_only_reads_nor_of_simulated_site
         assert seen(collector).read_at
         past = await collector.ledger.do(collector.ledger.store.history, "delta", from_epoch(0), now())
         assert past.series == ()
+
+
+async def test_who_asks_how_it_is_now_is_not_told_what_was_asked_before(tmp_path):
+    """A probe that is under way may have looked before the user's jobs began."""
+    site = Scripted(delay_s=0.3)
+    async with following(tmp_path, {"delta": site}, background=False) as collector:
+        before = asyncio.create_task(collector.refresh(["delta"]))
+        await until(lambda: len(probes(site)) == 1)
+        asked_at = datetime.now(timezone.utc)
+        await asyncio.gather(*(collector.refresh(["delta"]) for _ in range(3)))
+        await before
+        assert len(probes(site)) == 2, "all who asked meanwhile share one"
+        assert seen(collector).tried_at >= asked_at
+        await asyncio.gather(*(collector.refresh(["delta"], older_than_s=60.0) for _ in range(3)))
+        assert len(probes(site)) == 2, "who wants no newer one asks nothing"

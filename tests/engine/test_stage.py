@@ -3,10 +3,13 @@
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from jupyter_diamond.engine.stage import peek_script, read_answer, sealed, submit_script
+from jupyter_diamond.model.site import Site
+from jupyter_diamond.schedulers.registry import scheduler_for
 from jupyter_diamond.transport.base import Completed
 
 PARTS = sealed({"bundle.tar": b"b", "job.sh": b"echo hi\n"})
@@ -116,3 +119,33 @@ def test_files_are_private(folder):
     run(submit_script(folder, COUNTING, k=1), PARTS)
     modes = subprocess.run(["stat", "-c", "%a", folder, f"{folder}/job.sh"], capture_output=True, text=True, check=True)
     assert modes.stdout.split() == ["700", "600"]
+
+
+def test_a_job_that_has_started_is_the_answer_whatever_the_scheduler_remembers(folder):
+    """Accounting may lag behind a job that was over at once: its own claim proves that it ran, and which one it is."""
+    script = submit_script(folder, "echo once >> ../count; exec sleep 60", k=1)
+    lost = subprocess.Popen(["bash", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    lost.stdin.write(PARTS)
+    lost.stdin.close()
+    deadline = time.monotonic() + 10
+    while not count(folder) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    lost.kill()
+    lost.wait()
+    (Path(folder) / "claim").symlink_to("812")
+    for script in (
+        peek_script(folder, k=1),
+        submit_script(folder, COUNTING, k=1),
+        submit_script(folder, COUNTING, k=2),
+    ):
+        found = read_answer(run(script, PARTS))
+        assert (found.fate, found.answer.exit, found.answer.out) == ("answered", 0, "812\n")
+    assert count(folder) == 1, "and no second job is handed in"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "job"), [("slurm", "812\n", "812"), ("process", "p12-0a1b2c\n", "p12-0a1b2c")]
+)
+def test_a_claim_reads_as_each_schedulers_own_answer(kind, said, job):
+    scheduler = scheduler_for(Site(name="s", scheduler=kind))
+    assert scheduler.parse_submit(Completed(exit=0, stdout=said.encode(), stderr=b"")).id == job

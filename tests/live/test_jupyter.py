@@ -29,8 +29,8 @@ def is_gone(pid: int) -> bool:
 
 def test_outputs_come_as_a_notebook_keeps_them(server: JupyterServer) -> None:
     code = (
-        "import sys\nfrom IPython.display import display\nprint('one'); print('two')\n"
-        "print('bad', file=sys.stderr)\nhandle = display('first', display_id=True)\nhandle.update('second')\n6 * 7"
+        "import sys\nfrom IPython.display import display\nprint('one'); print('two', flush=True)\n"
+        "print('bad', file=sys.stderr, flush=True)\nhandle = display('first', display_id=True)\nhandle.update('second')\n6 * 7"
     )
     with server.kernel() as kernel:
         outputs = kernel.execute(code)

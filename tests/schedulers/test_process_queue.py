@@ -347,8 +347,10 @@ async def test_a_number_that_is_used_again_is_not_taken_for_the_job(site):
     job, _ = await site.submit("sleep 300")
     run_file = site.queue / "active" / job.id / "run.json"
     await until(run_file.exists)
-    stranger = await asyncio.create_subprocess_exec("sleep", "300", start_new_session=True)
     run = site.run(job)
+    # a start is known to a hundredth of a second: the stranger must be younger than that
+    await until(lambda: time.time() > psutil.Process(run["group"]).create_time() + 0.05)
+    stranger = await asyncio.create_subprocess_exec("sleep", "300", start_new_session=True)
     os.kill(run["pid"], signal.SIGKILL)
     run_file.write_text(json.dumps({**run, "group": stranger.pid}))
     assert (await site.known(job)).state is State.NODE_FAIL
