@@ -14,7 +14,7 @@ import pytest_asyncio
 from jupyter_diamond.errors import TransportError
 from jupyter_diamond.model.states import State
 from tests.engine.conftest import ended, until
-from tests.engine.looks import at_delta, in_state, one_job_was_found, reading, types, value
+from tests.engine.looks import at_delta, in_state, one_job_was_found, reading, value
 from tests.engine.test_globus_site import SUBMIT, online, quiet
 from tests.transport.globus import catalogue
 
@@ -77,7 +77,7 @@ async def test_an_answer_lost_after_the_real_agent_got_the_submission_leaves_one
 
 
 async def test_a_user_endpoint_killed_under_a_submission_leaves_one_job(pool, agent, tmp_path):
-    """The task is lost for ever; the job it may have made is found, or proved absent and submitted again."""
+    """The command is lost, or given to the next user endpoint; the job it made is found by its claim or in the queue."""
     service = await pool.start(lookup_for_s=5.0, command_timeout_s=5.0)
     for link in service.links.values():
         if link.name == "delta":
@@ -87,7 +87,7 @@ async def test_a_user_endpoint_killed_under_a_submission_leaves_one_job(pool, ag
     taken = tmp_path / "taken"
     from tests.engine.faults import FaultyScheduler
 
-    link.scheduler = FaultyScheduler(link.scheduler, submit=f"{{}}; touch {taken}; sleep 4")
+    link.scheduler = FaultyScheduler(link.scheduler, submit=f"{{}}; touch {taken}; sleep 60")
     source = f"open({str(tmp_path / 'runs')!r}, 'a').write('run ')\nanswer = 1"
     task = await pool.submit(service, source, outputs=("answer",), envelope=at_delta())
 
@@ -95,13 +95,12 @@ async def test_a_user_endpoint_killed_under_a_submission_leaves_one_job(pool, ag
         return taken.exists()
 
     await until(was_taken, 60)
-    await asyncio.to_thread(agent.kill_user_endpoints)
+    assert await asyncio.to_thread(agent.kill_user_endpoints)
     agent.drop_stale_pidfiles()
     done = await ended(service, task, seconds=120)
     assert done.state is State.COMPLETED, done.cause
     assert (tmp_path / "runs").read_text() == "run "
     assert done.attempt.submissions == 1
-    assert "attempt.submit_unknown" in await types(service, task)
 
 
 async def test_an_agent_that_is_stopped_and_started_changes_no_state(pool, agent):
@@ -155,4 +154,4 @@ async def test_an_agent_that_is_killed_is_noticed_and_its_successor_is_used(pool
             return (await link.run("echo on", timeout_s=10)).out
         return ""
 
-    assert await until(back, 90) == "on\n"
+    assert await until(back, 150) == "on\n"
