@@ -1,4 +1,4 @@
-"""An append-only, numbered fact about a task, a site or the login."""
+"""An append-only, numbered fact about a task, a site, a consumer of news or the login."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ EventType = Literal[
     "attempt.state_changed", "attempt.result_ready", "attempt.terminal", "attempt.trouble", "task.cancel_requested",
     "site.health_changed", "site.profile_drift", "snapshot.refreshed", "lease.taken",
     "login.changed",
+    "task.retry", "task.resize", "task.migrate", "task.segment", "task.replanned", "task.not_again",
+    "task.held", "task.released",
+    "continuation.registered", "continuation.fired", "continuation.expired",
+    "charge.reserved", "charge.settled", "charge.refused",
 ]  # fmt: skip
 
 
@@ -26,6 +30,6 @@ class Event(Value):
     at: UtcTime
     type: EventType
     subject: str
-    """``task:ID``, ``site:NAME`` or ``login``."""
+    """``task:ID``, ``site:NAME``, ``consumer:NAME`` or ``login``."""
     data: dict[str, Any] = Field(default_factory=dict)
     dedup_key: str | None = None

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 
 from .base import UtcTime, Value
 from .envelope import Envelope, Size
+from .healing import FailureClass, Healing, Step
 from .jobs import NativeJob
 from .states import Outcome, Phase, ReasonClass, State
 
@@ -62,6 +63,7 @@ class TaskRequest(Value):
     """The kernel's folder: the cell runs there when the site sees this machine's files, else in the attempt's own."""
     again: bool = False
     """Submit even though the same cell is still active."""
+    healing: Healing = Healing()
 
     @field_validator("outputs")
     @classmethod
@@ -79,6 +81,11 @@ class Attempt(Value):
 
     n: int
     token: str
+    step: Step = "first"
+    why: str = ""
+    """Why this attempt follows another one, in one sentence; empty for the first."""
+    segment: int = 1
+    """Which part of the work this attempt does, where wall times cut it into several."""
     site: str
     partition: str | None = None
     account: str | None = None
@@ -101,6 +108,8 @@ class Attempt(Value):
     signal: int | None = None
     max_rss_bytes: int | None = None
     result_ready: bool = False
+    failure: FailureClass | None = None
+    """What went wrong; None while nothing has."""
     cause: str = ""
     next: str = ""
     evidence: tuple[str, ...] = ()
@@ -124,6 +133,9 @@ class Task(Value):
     created_at: UtcTime
     ended_at: UtcTime | None = None
     cancel_requested_by: str | None = None
+    held_by: str | None = None
+    """Who asked that nothing of it is submitted for now."""
+    healing: Healing = Healing()
     source: str
     digest: str
     outputs: tuple[str, ...] = ()

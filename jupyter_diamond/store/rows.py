@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from sqlalchemy import Row, Select, and_, select
 
-from jupyter_diamond.errors import StoreError
+from jupyter_diamond.errors import NotFound, StoreError
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
@@ -75,6 +75,8 @@ def task_of(row: Row[Any], its_attempts: Sequence[Attempt]) -> Task:
         created_at=from_epoch(row.created_at),
         ended_at=_moment(row.ended_at),
         cancel_requested_by=row.cancel_requested_by,
+        held_by=row.held_by,
+        healing=request.healing,
         source=request.source,
         digest=request.digest,
         outputs=request.outputs,
@@ -125,3 +127,9 @@ def _seconds(moment: datetime | None) -> float | None:
 
 def _moment(seconds: float | None) -> datetime | None:
     return None if seconds is None else from_epoch(seconds)
+
+
+def unknown(ref: str) -> NotFound:
+    """What to raise where there is no such task."""
+    shown = ref if len(ref) <= 80 else ref[:80] + "…"
+    return NotFound(f"There is no task {shown!r}; %diamond tasks lists those that there are.")

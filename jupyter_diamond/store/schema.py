@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration. A store that carries it is opened without loading Alembic (a third of a second)."""
 
 APPLICATION_ID = 0x444D4431
@@ -43,6 +43,7 @@ tasks = Table(
     Column("created_at", Float, nullable=False),
     Column("ended_at", Float),
     Column("cancel_requested_by", Text),
+    Column("held_by", Text),
     Column("why_here", Text, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("version", Integer, nullable=False),
@@ -143,4 +144,41 @@ past_jobs = Table(
     Column("used_s", Float, nullable=False),
     Column("ended_at", Float, nullable=False),
     Index("past_jobs_by_site", "site", "id"),
+)
+
+continuations = Table(
+    "continuations",
+    metadata,
+    Column("row", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("consumer", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("waits", Boolean, nullable=False),
+    Column("expires_at", Float),
+    Column("body", Text, nullable=False),
+    Index("continuations_waiting", "subject", sqlite_where=text("waits")),
+    sqlite_autoincrement=True,
+)
+
+cursors = Table(
+    "cursors",
+    metadata,
+    Column("consumer", Text, primary_key=True),
+    Column("seq", Integer, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+charges = Table(
+    "charges",
+    metadata,
+    Column("task_id", Text, ForeignKey("tasks.id"), primary_key=True),
+    Column("n", Integer, primary_key=True),
+    Column("site", Text, nullable=False),
+    Column("account", Text),
+    Column("unit", Text, nullable=False),
+    Column("predicted", Float),
+    Column("actual", Float),
+    Column("reserved_at", Float, nullable=False),
+    Column("settled_at", Float),
+    Index("charges_by_account", "site", "account", "reserved_at"),
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, true, update
 
-from jupyter_diamond.errors import InvalidRequest, NotFound
+from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import Event, EventType
@@ -17,16 +17,12 @@ from jupyter_diamond.model.forecast import ForecastRecord
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.queue import PastJob
 from jupyter_diamond.model.snapshot import SiteReading
-from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
-from . import eventlog, history, leases, outcomes
+from . import attempt_rows, eventlog, history, leases, outcomes
 from .database import Database
-from .order import may_move
-from .rows import attempt_of, attempt_row, stored, summaries, summaries_of, task_of
+from .rows import attempt_of, stored, summaries, summaries_of, task_of, unknown
 from .schema import attempts, capabilities, tasks
-
-_FIXED = frozenset({"n", "token", "site", "created_at", "state_since"})
 
 
 class Store:
@@ -98,15 +94,10 @@ class Store:
             if known is not None:
                 return known, False
             told = {"id": task_id, "why_here": why_here, "created_at": at.timestamp(), "attempts": attempt.n}
-            connection.execute(insert(tasks).values(**told, **_asked(request), **_mirrored(attempt)))
-            kept = {"task_id": task_id, "n": attempt.n, "key": key, "decision": decision.model_dump_json()}
-            connection.execute(insert(attempts).values(**kept, **attempt_row(attempt)))
-            subject = f"task:{task_id}"
-            eventlog.append(connection, "task.created", subject, {"name": request.name}, at=at, dedup_key="created")
-            placed = {"attempt": attempt.n, "site": attempt.site, "partition": attempt.partition}
-            eventlog.append(connection, "decision.made", subject, placed, at=at, dedup_key=f"decision:{attempt.n}")
-            if attempt.state is State.SUBMITTING:
-                eventlog.append(connection, "attempt.submitting", subject, {"site": attempt.site}, at=at)
+            connection.execute(insert(tasks).values(**told, **_asked(request), **attempt_rows.mirrored(attempt)))
+            told = {"name": request.name}
+            eventlog.append(connection, "task.created", f"task:{task_id}", told, at=at, dedup_key="created")
+            attempt_rows.put(connection, task_id, attempt, key=key, decision=decision, at=at)
             return _get(connection, task_id), True
 
     def find_token(self, client_token: str) -> Task | None:
@@ -167,21 +158,10 @@ class Store:
         The task comes back unchanged, and nothing is written, when the change would leave a terminal state or move
         backwards (see ``order.may_move``; ``data={"requeued": True}`` allows it), or when ``dedup_key`` was used.
         """
-        if _FIXED & changes.keys():
-            raise ValueError(f"an attempt's {', '.join(sorted(_FIXED & changes.keys()))} cannot be changed")
         with self._database.write(asked_again=True) as connection:
-            before = _attempt(connection, task_id, n)
-            state = State(changes.get("state", before.state))
-            if not may_move(before, state, data):
-                return _get(connection, task_id)
-            if eventlog.append(connection, type, f"task:{task_id}", data, at=at, dedup_key=dedup_key) is None:
-                return _get(connection, task_id)
-            since = {"state_since": at} if state != before.state else {}
-            after = Attempt.model_validate({**dict(before), **changes, **since})
-            same = (attempts.c.task_id == task_id) & (attempts.c.n == n)
-            connection.execute(update(attempts).where(same).values(**attempt_row(after)))
-            newest = (tasks.c.id == task_id) & (tasks.c.attempts == n)
-            connection.execute(update(tasks).where(newest).values(**_mirrored(after)))
+            attempt_rows.change(
+                connection, task_id, n, at=at, kind=type, data=data, changes=changes, dedup_key=dedup_key
+            )
             return _get(connection, task_id)
 
     def mark_seen(self, seen: Iterable[tuple[str, int]], at: datetime) -> None:
@@ -230,7 +210,7 @@ class Store:
         with self._database.read() as connection:
             text = connection.execute(query).scalar()
         if text is None:
-            raise _unknown(what)
+            raise unknown(what)
         return text
 
     # ---- sites
@@ -310,13 +290,6 @@ def _asked(request: TaskRequest) -> Mapping[str, Any]:
     }
 
 
-def _mirrored(attempt: Attempt) -> Mapping[str, Any]:
-    """What a task's row shows of its newest attempt."""
-    ended = attempt.state.terminal
-    ended_at = (attempt.ended_at or attempt.state_since).timestamp() if ended else None
-    return {"state": attempt.state.value, "ended": ended, "ended_at": ended_at}
-
-
 def _load(connection: Connection, where: ColumnElement[bool]) -> tuple[Task, ...]:
     rows = connection.execute(select(tasks).where(where).order_by(tasks.c.row)).all()
     if not rows:
@@ -340,18 +313,5 @@ def _get(connection: Connection, ref: str) -> Task:
         newest = select(tasks.c.row).where(tasks.c.name == ref).order_by(tasks.c.row.desc()).limit(1)
         task = _find(connection, tasks.c.row == newest.scalar_subquery())
     if task is None:
-        raise _unknown(ref)
+        raise unknown(ref)
     return task
-
-
-def _attempt(connection: Connection, task_id: str, n: int) -> Attempt:
-    query = select(attempts.c.body, attempts.c.last_seen_at)
-    row = connection.execute(query.where(attempts.c.task_id == task_id, attempts.c.n == n)).first()
-    if row is None:
-        raise _unknown(f"{task_id} attempt {n}")
-    return attempt_of(row.body, row.last_seen_at)
-
-
-def _unknown(ref: str) -> NotFound:
-    shown = ref if len(ref) <= 80 else ref[:80] + "…"
-    return NotFound(f"There is no task {shown!r}; %diamond tasks lists those that there are.")

@@ -14,6 +14,9 @@ export interface Association {
 export interface Attempt {
   n: number;
   token: string;
+  step: 'first' | 'retry' | 'resize' | 'migrate' | 'segment' | 'replan';
+  why: string;
+  segment: number;
   site: string;
   partition: string | null;
   account: string | null;
@@ -35,6 +38,7 @@ export interface Attempt {
   signal: number | null;
   max_rss_bytes: number | null;
   result_ready: boolean;
+  failure: 'spec_invalid' | 'auth' | 'policy' | 'credit' | 'capacity' | 'image' | 'launch' | 'app_args' | 'oom' | 'timeout' | 'node' | 'preempt' | 'network_fabric' | 'data' | 'endpoint' | 'lost' | 'user_cancel' | null;
   cause: string;
   next: string;
   evidence: string[];
@@ -177,7 +181,7 @@ export interface Estimate {
 export interface Event {
   seq: number;
   at: string;
-  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed';
+  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'charge.reserved' | 'charge.settled' | 'charge.refused';
   subject: string;
   data: { [key: string]: unknown };
   dedup_key: string | null;
@@ -225,6 +229,13 @@ export interface GpuShare {
   kind: 'shard' | 'mps';
   total: number;
   free: number | null;
+}
+
+/** What a task may do by itself when an attempt of it fails. */
+export interface Healing {
+  retries: number;
+  moves: number;
+  segments: number;
 }
 
 /** What a kernel must keep to before it sends anything. All in bytes. */
@@ -528,6 +539,8 @@ export interface Task {
   created_at: string;
   ended_at: string | null;
   cancel_requested_by: string | null;
+  held_by: string | null;
+  healing: Healing;
   source: string;
   digest: string;
   outputs: string[];
