@@ -44,6 +44,7 @@ async def online(service):
     async def check():
         await service.refresh("delta")
         found = await reading(service)
+        print(f"{found.health}: {found.problem}")
         return found if found.health == "online" else None
 
     return await until(check, 200)

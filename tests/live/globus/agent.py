@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 
@@ -27,6 +28,8 @@ from .tasks import TERMINAL, Endpoint
 TEMPLATE = Path(endpoint_template.__file__).parent
 PROGRAM = Path(sys.executable).with_name("globus-compute-endpoint")
 UNTIL_WE_END = ("setpriv", "--pdeathsig", "KILL")  # a test run that is killed takes its agent along
+_STARTER = ThreadPoolExecutor(1, "agent-starter")
+"""The kernel ends them with the thread that started them: one that lives as long as the process, not a test's."""
 HEARTBEAT_S = 5  # the agent takes no less
 START_S = 90.0  # on a busy machine
 
@@ -104,7 +107,8 @@ class RealAgent:
         self.drop_stale_pidfiles()
         log = (self.home / "terminal.log").open("ab")
         with log:
-            self._agent = subprocess.Popen(
+            self._agent = _STARTER.submit(
+                subprocess.Popen,
                 [*UNTIL_WE_END, PROGRAM, "start", self.name],
                 env=self._environment,
                 cwd=self.home,
@@ -112,11 +116,11 @@ class RealAgent:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,  # it signals its whole group when it ends
-            )
+            ).result()
         agent = self._agent
         self._wait(lambda: self.online or agent.poll() is not None, START_S, "did not come online")
         if agent.poll() is not None:
-            raise AgentError(f"The agent ended with {agent.returncode}: {self._last_words()}")
+            raise AgentError(f"The agent ended with {agent.returncode}: {self.last_words}")
 
     def stop(self) -> None:
         """SIGTERM: it says goodbye to the services, and ends its user endpoints."""
@@ -125,7 +129,7 @@ class RealAgent:
             try:
                 self._agent.wait(40)
             except subprocess.TimeoutExpired:
-                raise AgentError(f"The agent does not end by SIGTERM: {self._last_words()}") from None
+                raise AgentError(f"The agent does not end by SIGTERM: {self.last_words}") from None
 
     def kill(self) -> None:
         """SIGKILL: the services learn it from what they no longer hear."""
@@ -254,12 +258,16 @@ class RealAgent:
         try:
             wait_until(condition, seconds, f"The agent {what}")
         except TestbedError as error:
-            raise AgentError(f"{error}\n{self._last_words()}") from None
+            raise AgentError(f"{error}\n{self.last_words}") from None
 
-    def _last_words(self) -> str:
+    @property
+    def last_words(self) -> str:
+        """The end of what it wrote to its terminal and its log."""
         terminal = self.home / "terminal.log"
         said = terminal.read_text(errors="replace") if terminal.exists() else ""
-        return "\n".join((said[-2000:], *self.log.splitlines()[-20:]))
+        user = sorted(self.folder.parent.glob("uep.*/endpoint.log"), key=lambda path: path.stat().st_mtime)
+        logs = [self.log, *(path.read_text(errors="replace") for path in user[-1:])]
+        return "\n".join((said[-2000:], *(line for log in logs for line in log.splitlines()[-20:])))
 
 
 def _runs_tasks(environment: Mapping[str, str]) -> bool:
