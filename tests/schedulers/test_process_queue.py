@@ -22,7 +22,7 @@ from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.jobs import YOU, JobRequest, JobRow, NativeJob
 from jupyter_diamond.model.site import ModuleStart
 from jupyter_diamond.model.states import ReasonClass, State
-from jupyter_diamond.schedulers.process import machine
+from jupyter_diamond.schedulers.process import machine, processes
 from jupyter_diamond.schedulers.process.scheduler import ProcessScheduler
 from jupyter_diamond.transport.local import LocalTransport
 
@@ -348,9 +348,11 @@ async def test_a_number_that_is_used_again_is_not_taken_for_the_job(site):
     run_file = site.queue / "active" / job.id / "run.json"
     await until(run_file.exists)
     run = site.run(job)
-    # a start is known to a hundredth of a second: the stranger must be younger than that
-    await until(lambda: time.time() > psutil.Process(run["group"]).create_time() + 0.05)
     stranger = await asyncio.create_subprocess_exec("sleep", "300", start_new_session=True)
+    while processes.birth(stranger.pid) == run["group_birth"]:  # a start is known to a hundredth of a second only
+        stranger.kill()
+        await stranger.wait()
+        stranger = await asyncio.create_subprocess_exec("sleep", "300", start_new_session=True)
     os.kill(run["pid"], signal.SIGKILL)
     run_file.write_text(json.dumps({**run, "group": stranger.pid}))
     assert (await site.known(job)).state is State.NODE_FAIL
