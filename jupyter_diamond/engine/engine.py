@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from jupyter_diamond.engine.balances import BalanceBook
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
+from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.planner import Planner
@@ -29,6 +30,9 @@ _FOREIGN_NEWS_S = 0.5
 """How often the store is asked whether another process wrote: 20 microseconds each."""
 _OWN_FIRST_S = 0.05
 """A task that this very server has made is adopted with its making; one of another server's is read from the store."""
+
+_ASKED_ELSEWHERE = ("task.created", "task.cancel_requested", "task.withdrawal", "task.held", "task.released")
+"""What another server of the same user may have been asked for, and this one has to act on."""
 
 
 class Engine:
@@ -55,6 +59,7 @@ class Engine:
             links=links, collector=self.collector, forecasts=self.forecasts, balances=self.balances, settings=settings,
             log=log,
         )  # fmt: skip
+        self.healer = Healer(ledger, links, self.collector, self.planner, log)
         self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
         self._owned: set[asyncio.Task[None]] = set()
@@ -96,11 +101,20 @@ class Engine:
         """Begin to advance a task, or hear that it was changed. Does nothing where another server advances work."""
         if not self.advances or task.state.terminal:
             return
-        watcher = self._watchers.get(newest(task).site)
+        site = newest(task).site
+        if any(self._knows_better(watcher, task) for name, watcher in self._watchers.items() if name != site):
+            return
+        watcher = self._watchers.get(site)
         if watcher is None:
             self._log.warning("task %s runs at %s, which is no longer in the catalogue", task.id, newest(task).site)
             return
         watcher.watch(task, inputs)
+
+    @staticmethod
+    def _knows_better(watcher: SiteWatcher, task: Task) -> bool:
+        """The task has moved on to another site since it was read."""
+        known = watcher.watched.get(task.id)
+        return known is not None and known.task.version > task.version
 
     async def way_opened(self, names: Sequence[str]) -> None:
         """Somebody logged in: ask these sites at once, also where a probe is under way that met the closed door."""
@@ -165,6 +179,8 @@ class Engine:
                 settings=self._settings,
                 log=self._log,
                 holds=self._hold,
+                healer=self.healer,
+                hand_on=self.adopt,
             )
             for name, link in self._links.items()
         }
@@ -184,7 +200,7 @@ class Engine:
 
     def _hear(self, event: Event) -> None:
         kind, _, task_id = event.subject.partition(":")
-        if self.advances and kind == "task" and event.type in ("task.created", "task.cancel_requested"):
+        if self.advances and kind == "task" and event.type in _ASKED_ELSEWHERE:
             picking_up = self._pick_up(task_id, new=event.type == "task.created")
             self._own(picking_up, self._working, f"diamond-pick-up-{task_id}")
 

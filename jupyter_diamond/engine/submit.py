@@ -8,6 +8,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from jupyter_diamond.engine.heal.causes import refusal
+from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace, rest
@@ -60,21 +62,22 @@ class Submitter:
         log: logging.Logger,
         *,
         holds: Callable[[], Awaitable[bool]],
+        healer: Healer,
     ) -> None:
         """``holds`` makes sure, right before a remote act, that this server still holds the lease."""
+        self._healer = healer
         self._link, self._ledger, self._spool, self._settings, self._log = link, ledger, spool, settings, log
         self._holds = holds
 
     async def bring_in(self, task: Task, inputs: Inputs | None = None, *, hurry: asyncio.Event) -> Task:
-        """Work on the attempt until it has a job id or has ended. ``task`` is as the store has it now.
+        """Work on the attempt until it has a job id, has ended or is followed. ``task`` is as the store has it now.
 
         ``inputs`` saves reading them for the first try; they are not kept for others, for bundles may be large.
         ``hurry`` ends the rest between two tries.
         """
-        pace = Pace(1.0, 60.0)
+        pace, n = Pace(1.0, 60.0), newest(task).n
         while True:
-            attempt = newest(task)
-            if attempt.native is not None or attempt.state.terminal:
+            if self._is_in(task, n):
                 return task
             try:
                 task = await self._step(task, inputs)
@@ -82,21 +85,25 @@ class Submitter:
                 task = await self._trouble(task, problem)
             except DiamondError as problem:
                 task = await self._reject(task, problem)
-            attempt = newest(task)
-            if attempt.native is not None or attempt.state.terminal:
+            if self._is_in(task, n):
                 return task
             inputs = None
             hurry.clear()
             await rest(hurry, pace.next())
             task = await self._ledger.do(self._ledger.store.task, task.id)
 
+    @staticmethod
+    def _is_in(task: Task, n: int) -> bool:
+        attempt = newest(task)
+        return attempt.native is not None or attempt.state.terminal or attempt.n != n
+
     async def _step(self, task: Task, inputs: Inputs | None) -> Task:
         if inputs is not None and inputs.announced:
             return await self._send(task, inputs)
         if newest(task).state in _LOOKING:
             return await self._find(task)
-        if task.cancel_requested_by is not None:
-            return await self._cancelled(task)
+        if task.cancel_requested_by is not None or newest(task).withdrawal is not None or task.held_by is not None:
+            return await self._unsent(task)
         inputs = inputs or await self._inputs(task)
         if not await self._holds():
             return task  # this server slept and another took over: that one submits
@@ -108,6 +115,14 @@ class Submitter:
             state=State.SUBMITTING, folder=folder, submissions=attempt.submissions + 1,
         )  # fmt: skip
         return await self._send(task, inputs)
+
+    async def _unsent(self, task: Task) -> Task:
+        """The user wants it ended, planned anew, or kept here for now: nothing of it is with its site."""
+        if task.cancel_requested_by is not None:
+            return await self._cancelled(task)
+        if newest(task).withdrawal is not None:
+            return await self._healer.taken_back(task, {"state": State.CANCELLED, "ended_at": from_epoch(time.time())})
+        return task
 
     async def _send(self, task: Task, inputs: Inputs) -> Task:
         link, attempt = self._link, newest(task)
@@ -252,6 +267,7 @@ class Submitter:
             task, "attempt.terminal", {"state": State.REJECTED.value},
             state=State.REJECTED, cause=problem.message, evidence=problem.evidence, ended_at=from_epoch(time.time()),
             next=advice or "Change the request, or choose another site with --site.",
+            failure=refusal((problem.message, *problem.evidence)).failure,
         )  # fmt: skip
 
     async def _cancelled(self, task: Task) -> Task:

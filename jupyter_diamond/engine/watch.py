@@ -13,6 +13,8 @@ from functools import partial
 from jupyter_diamond.engine import attempt_folder
 from jupyter_diamond.engine.attempt_folder import Seen
 from jupyter_diamond.engine.far_look import FarLooks
+from jupyter_diamond.engine.heal.endings import Endings
+from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace, rest
@@ -43,10 +45,18 @@ class SiteWatcher:
     settings: DiamondEngine
     log: logging.Logger
     holds: Callable[[], Awaitable[bool]]
+    healer: Healer
+    hand_on: Callable[[Task], None]
+    """Takes a task whose next attempt has begun; it may be for another site."""
     watched: dict[str, Watched] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._submitter = Submitter(self.link, self.ledger, self.spool, self.settings, self.log, holds=self.holds)
+        self._submitter = Submitter(
+            self.link, self.ledger, self.spool, self.settings, self.log, holds=self.holds, healer=self.healer
+        )
+        self._endings = Endings(
+            self.link, self.ledger, self.settings, self.log, healer=self.healer, wake=self._wake, pass_on=self._pass_on
+        )
         self._pace = Pace(2.0, 60.0, floor=self.link.poll_floor_s)
         self._queue_at = 0.0
         self._asked_at = -math.inf
@@ -92,8 +102,9 @@ class SiteWatcher:
             for task in loops:
                 task.cancel()
             for known in self.watched.values():
-                if known.submission is not None:
-                    known.submission.cancel()
+                for work in (known.submission, known.healing):
+                    if work is not None:
+                        work.cancel()
 
     def _far_looks(self) -> FarLooks:
         return FarLooks(
@@ -152,8 +163,9 @@ class SiteWatcher:
         return fine * 2.5 if running else fine * 12.5
 
     async def _collect_submissions(self) -> None:
-        for known in self.watched.values():
+        for known in list(self.watched.values()):
             if known.submission is not None and known.submission.done():
+                n = newest(known.task).n
                 try:
                     known.task = known.submission.result()
                 except Exception:
@@ -163,8 +175,17 @@ class SiteWatcher:
                     known.submission.add_done_callback(lambda _: self._wake())
                     continue
                 known.submission = None
+                if newest(known.task).n != n:
+                    self._pass_on(known)
+                    continue
                 self._pace.reset()
                 self._queue_at = time.monotonic() + self._pace.next()
+
+    def _pass_on(self, known: Watched) -> None:
+        """Its task goes on in another attempt, at this site or at another."""
+        known.over = True
+        self.watched.pop(known.task.id, None)
+        self.hand_on(known.task)
 
     async def _submit_again(self, task: Task) -> Task:
         await asyncio.sleep(5.0)
@@ -176,6 +197,8 @@ class SiteWatcher:
             known for known in self._jobs()
             if known.task.cancel_requested_by is not None and known.end is None and now >= known.cancel_at
         ]  # fmt: skip
+        if await self._endings.take_back(self._jobs(), now):
+            self._queue_at = min(self._queue_at, now + 1.0)
         jobs = [known.native for known in due if known.native is not None]
         if not jobs:
             return
@@ -211,12 +234,15 @@ class SiteWatcher:
             self._queue_at = min(self._queue_at, self._asked_at + self.link.poll_floor_s)
             self._asks.set()
         async with known.lock:
+            if known.over:
+                return False
             known.end, known.manifest = seen.end, seen.manifest
             changes = from_folder(newest(known.task), seen)
             if not changes:
                 return False
             type_ = "attempt.result_ready" if changes.get("result_ready") else "attempt.state_changed"
             known.task = await self.ledger.update(known.task, type_, {"from": "files"}, **changes)
+            await self._endings.stays(known)
         if seen.end is not None:
             known.ask_accounting(time.monotonic(), self.link.poll_floor_s)
             self._asks.set()
@@ -253,6 +279,8 @@ class SiteWatcher:
 
     async def _note_row(self, known: Watched, row: JobRow) -> None:
         async with known.lock:
+            if known.over:
+                return
             changes = from_queue(newest(known.task), row, now=from_epoch(time.time()))
             if not changes:
                 return
@@ -260,6 +288,7 @@ class SiteWatcher:
                 self._pace.reset()
             data = {"from": "queue", **({"requeued": True} if row.requeued else {})}
             known.task = await self.ledger.update(known.task, "attempt.state_changed", data, **changes)
+            await self._endings.stays(known)
 
     async def _ask_accounting(self, now: float) -> None:
         due = [known for known in self._jobs() if known.settle is not None and now >= known.settle_at]
@@ -284,6 +313,8 @@ class SiteWatcher:
 
     async def _settle(self, known: Watched, row: JobRow | None, now: float) -> None:
         """Close the attempt when accounting says that it is over; else note what is known."""
+        if known.over or known.healing is not None:
+            return
         attempt = newest(known.task)
         if row is not None and row.state.terminal:
             await self._read_end(known)
@@ -295,9 +326,7 @@ class SiteWatcher:
             if known.manifest is not None:
                 changes["result_ready"] = True
             changes.setdefault("ended_at", from_epoch(time.time()))
-            known.task = await self.ledger.update(
-                known.task, "attempt.terminal", {"state": changes["state"].value}, **changes
-            )
+            self._endings.begin(known, changes, cancelled_by=row.cancelled_by)
         elif row is not None:
             known.silent_since = None
             leaving = known.queue_row is not None and known.queue_row.state is State.COMPLETING
@@ -324,10 +353,7 @@ class SiteWatcher:
         attempt = newest(known.task)
         if silent_s >= self.settings.lost_after_s:
             await self._read_end(known)
-            changes = lost(known.end, now=from_epoch(time.time()), silent_s=silent_s)
-            known.task = await self.ledger.update(
-                known.task, "attempt.terminal", {"state": changes["state"].value}, **changes
-            )
+            self._endings.begin(known, lost(known.end, now=from_epoch(time.time()), silent_s=silent_s))
         elif silent_s > 15.0 and known.end is None and attempt.state is not State.UNKNOWN:
             known.task = await self.ledger.update(
                 known.task, "attempt.state_changed", {"from": "silence"}, state=State.UNKNOWN,
@@ -341,8 +367,4 @@ class SiteWatcher:
         for known in self._jobs():
             if known.settle is not None:
                 known.settle_at = max(known.settle_at, now + known.settle.next())
-            async with known.lock:
-                if newest(known.task).trouble != problem.message and not newest(known.task).state.terminal:
-                    known.task = await self.ledger.update(
-                        known.task, "attempt.trouble", {"why": problem.message}, trouble=problem.message
-                    )
+            await self._endings.note_trouble(known, problem)

@@ -32,6 +32,10 @@ class Watched:
     noticed: bool = False
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the user asked for something: a submission that rests between two tries looks at once."""
+    healing: asyncio.Task[None] | None = None
+    """Its end is being stored, with what follows it."""
+    over: bool = False
+    """The task goes on in another attempt: what is still heard about this one is no news."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a change is worked out and stored, so that two sources never overwrite each other."""
 

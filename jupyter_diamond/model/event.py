@@ -14,7 +14,7 @@ EventType = Literal[
     "site.health_changed", "site.profile_drift", "snapshot.refreshed", "lease.taken",
     "login.changed",
     "task.retry", "task.resize", "task.migrate", "task.segment", "task.replanned", "task.not_again",
-    "task.held", "task.released",
+    "task.held", "task.released", "task.withdrawal", "task.stays",
     "continuation.registered", "continuation.fired", "continuation.expired",
     "charge.reserved", "charge.settled", "charge.refused",
 ]  # fmt: skip

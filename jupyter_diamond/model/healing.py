@@ -29,3 +29,19 @@ class Healing(Value):
     retries: int = Field(default=3, ge=0, le=100)
     moves: int = Field(default=2, ge=0, le=100)
     segments: int = Field(default=1, ge=1, le=10_000)
+
+
+Taken = Literal["replan", "hold", "migrate"]
+
+
+class Withdrawal(Value):
+    """A job that waits at its site shall be taken back there, and what then: a new plan, nothing for now, a move.
+
+    A job that has started meanwhile stays. ``unpin``: the new plan is not bound to the place that the user had named.
+    """
+
+    by: str
+    then: Taken
+    unpin: bool = False
+    why: str = ""
+    """Why it is taken back, as a clause, where the user did not ask for it."""

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from .base import UtcTime, Value
 from .envelope import Envelope, Size
-from .healing import FailureClass, Healing, Step
+from .healing import FailureClass, Healing, Step, Withdrawal
 from .jobs import NativeJob
 from .states import Outcome, Phase, ReasonClass, State
 
@@ -86,6 +86,8 @@ class Attempt(Value):
     """Why this attempt follows another one, in one sentence; empty for the first."""
     segment: int = 1
     """Which part of the work this attempt does, where wall times cut it into several."""
+    withdrawal: Withdrawal | None = None
+    """It is being taken back from its site's queue; None while it is not."""
     site: str
     partition: str | None = None
     account: str | None = None

@@ -63,8 +63,8 @@ class Scheduler(Protocol):
     def parse_accounting(self, answer: Completed) -> JobReading:
         """Rows of accounting: authoritative for final state and times."""
 
-    def cancel_script(self, jobs: Sequence[NativeJob]) -> str:
-        """Cancel jobs; cancelling one that is gone is not an error."""
+    def cancel_script(self, jobs: Sequence[NativeJob], *, waiting_only: bool = False) -> str:
+        """Cancel jobs; cancelling one that is gone is not an error. ``waiting_only``: those that run are left alone."""
 
     def parse_cancel(self, answer: Completed) -> tuple[str, ...]:
         """Sentences about what could not be cancelled; empty when all was accepted."""

@@ -14,12 +14,13 @@ from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import Event, EventType
 from jupyter_diamond.model.forecast import ForecastRecord
+from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.queue import PastJob
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
-from . import attempt_rows, eventlog, history, leases, outcomes
+from . import attempt_rows, eventlog, follows, history, leases, outcomes
 from .database import Database
 from .rows import attempt_of, stored, summaries, summaries_of, task_of, unknown
 from .schema import attempts, capabilities, tasks
@@ -185,6 +186,53 @@ class Store:
                 connection.execute(update(tasks).where(tasks.c.id == task.id).values(cancel_requested_by=by))
             return _get(connection, task.id)
 
+    def end_attempt(
+        self,
+        task_id: str,
+        n: int,
+        *,
+        at: datetime,
+        changes: Mapping[str, Any],
+        why_not: str = "",
+        following: follows.Following | None = None,
+    ) -> Task:
+        """End an attempt; with ``following`` the next one begins in the same transaction, unless the user cancelled.
+
+        ``why_not`` says why nothing follows. An attempt that has ended already stays as it is.
+        """
+        with self._database.write(asked_again=following is None) as connection:
+            if following is None:
+                follows.end_for_good(connection, task_id, n, at=at, changes=changes, why=why_not)
+            else:
+                follows.end_and_follow(connection, task_id, n, at=at, changes=changes, following=following)
+            return _get(connection, task_id)
+
+    def withdraw(self, task_id: str, wanted: Withdrawal, at: datetime) -> Task:
+        """Have the task's waiting job taken back. Raises Conflict when it has started, or has ended."""
+        with self._database.write() as connection:
+            follows.withdraw(connection, task_id, _newest(connection, task_id), wanted, at=at)
+            return _get(connection, task_id)
+
+    def hold(self, task_id: str, by: str, at: datetime) -> Task:
+        """Let nothing of the task be submitted. Raises Conflict when it has started, or has ended."""
+        with self._database.write() as connection:
+            if _get(connection, task_id).held_by is None:
+                follows.hold(connection, task_id, _newest(connection, task_id), by, at=at)
+            return _get(connection, task_id)
+
+    def release(self, task_id: str, by: str, at: datetime) -> Task:
+        """Let a task that was held go on; any other stays as it is."""
+        with self._database.write() as connection:
+            if _get(connection, task_id).held_by is not None:
+                follows.release(connection, task_id, by, at=at)
+            return _get(connection, task_id)
+
+    def stay(self, task_id: str, why: str, at: datetime) -> Task:
+        """Its waiting job is not taken back after all: it has started, or waits at the best place."""
+        with self._database.write() as connection:
+            follows.stay(connection, task_id, _newest(connection, task_id), why, at=at)
+            return _get(connection, task_id)
+
     def request(self, task_id: str) -> TaskRequest:
         """What the kernel asked for."""
         return stored(TaskRequest, self._one(tasks.c.request, tasks.c.id == task_id, task_id))
@@ -305,6 +353,12 @@ def _load(connection: Connection, where: ColumnElement[bool]) -> tuple[Task, ...
 def _find(connection: Connection, where: ColumnElement[bool]) -> Task | None:
     found = _load(connection, where)
     return found[0] if found else None
+
+
+def _newest(connection: Connection, task_id: str) -> Attempt:
+    attempt = _get(connection, task_id).attempt
+    assert attempt is not None, "a stored task has an attempt"
+    return attempt
 
 
 def _get(connection: Connection, ref: str) -> Task:

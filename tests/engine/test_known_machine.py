@@ -117,7 +117,7 @@ def script(machine, *, envelope, partition, **site):
     attempt = Attempt(
         n=1, token="dmd-0123456789abcdef", site="v", partition=partition, size=size, created_at=now, state_since=now
     )
-    submitter = Submitter(link, None, None, None, None, holds=None)
+    submitter = Submitter(link, None, None, None, None, holds=None, healer=None)
     job = submitter._job(request, attempt, "/home/me/diamond")
     return re.findall(r"^#SBATCH (.*)$", link.scheduler.job_script(job), re.MULTILINE)
 

@@ -115,6 +115,18 @@ def _cancel(queue: Queue, job_ids: list[str]) -> int:
     return _done()
 
 
+def _withdraw(queue: Queue, job_ids: list[str]) -> int:
+    """Take jobs back that wait; those that run or have ended are none of our business."""
+    with queue.locked():
+        for job_id in job_ids:
+            job = queue.find(job_id)
+            if job is not None and job.end() is None and not job.was_started():
+                job.write("end.json", end_record("CANCELLED", reason="while it waited", cancelled_by=_user()))
+                queue.retire(job)
+        turns.take(queue)
+    return _done()
+
+
 def _cancel_one(queue: Queue, job: Job, by: str) -> str:
     ticket = job.ticket()
     if ticket is None:
@@ -242,5 +254,6 @@ _COMMANDS: dict[str, Callable[[Queue, list[str]], int]] = {
     "accounting": _accounting,
     "lookup": _lookup,
     "cancel": _cancel,
+    "withdraw": _withdraw,
     "probe": _probe,
 }

@@ -143,9 +143,9 @@ class ProcessScheduler:
         """Rows with final state, times and peak memory."""
         return _reading(answer)
 
-    def cancel_script(self, jobs: Sequence[NativeJob]) -> str:
-        """SIGTERM to the jobs, and SIGKILL five seconds later."""
-        return _command("cancel", *(job.id for job in jobs))
+    def cancel_script(self, jobs: Sequence[NativeJob], *, waiting_only: bool = False) -> str:
+        """SIGTERM to the jobs, and SIGKILL five seconds later; with ``waiting_only`` those that run are left alone."""
+        return _command("withdraw" if waiting_only else "cancel", *(job.id for job in jobs))
 
     def parse_cancel(self, answer: Completed) -> tuple[str, ...]:
         """What could not be cancelled."""

@@ -101,7 +101,7 @@ class SimulatedScheduler:
         """There never was a job."""
         return JobReading()
 
-    def cancel_script(self, jobs: Sequence[NativeJob]) -> str:
+    def cancel_script(self, jobs: Sequence[NativeJob], *, waiting_only: bool = False) -> str:
         """Nothing to cancel."""
         return ":\n"
 

@@ -164,9 +164,9 @@ class SlurmScheduler:
             notes=tuple(notes),
         )
 
-    def cancel_script(self, jobs: Sequence[NativeJob]) -> str:
-        """Cancel jobs; those that are gone are passed over."""
-        return scripts.cancel(jobs)
+    def cancel_script(self, jobs: Sequence[NativeJob], *, waiting_only: bool = False) -> str:
+        """Cancel jobs; those that are gone are passed over, and with ``waiting_only`` those that run, too."""
+        return scripts.cancel(jobs, waiting_only=waiting_only)
 
     def parse_cancel(self, answer: Completed) -> tuple[str, ...]:
         """Sentences about what was not cancelled. Raises SchedulerError when Slurm did not take the order at all."""

@@ -235,13 +235,14 @@ def lookup(tokens: Sequence[str], *, since: datetime, now: datetime, form: Form 
     )
 
 
-def cancel(jobs: Sequence[NativeJob]) -> str:
+def cancel(jobs: Sequence[NativeJob], *, waiting_only: bool = False) -> str:
     """One ``scancel`` a cluster. It is silent about jobs that are gone."""
     parts = [_PREAMBLE]
+    only = " --state=PENDING" if waiting_only else ""
     for cluster, ids in by_cluster(jobs).items():
         option, suffix = _on(cluster)
         listed = " ".join(quote(job_id, "the job id") for job_id in ids)
-        parts.append(f"sec cancel{suffix} $T scancel{option} {listed}\n")
+        parts.append(f"sec cancel{suffix} $T scancel{option}{only} {listed}\n")
     return "".join([*parts, _END])
 
 

@@ -1,0 +1,117 @@
+"""What a site's watcher does about ends: it has them stored with what follows, and takes back what shall not start."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jupyter_diamond.engine.ledger import Ledger
+from jupyter_diamond.engine.link import SiteLink
+from jupyter_diamond.engine.submit import newest
+from jupyter_diamond.engine.watched import Watched
+from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.states import Phase
+from jupyter_diamond.settings import DiamondEngine
+
+from .causes import Ended
+from .healer import Healer
+
+AGAIN_S = 30.0
+"""An end that could not be stored, or a step that could not be planned, is tried again after that; a cancel, too."""
+
+
+class Endings:
+    """The ends of one site's attempts."""
+
+    def __init__(
+        self,
+        link: SiteLink,
+        ledger: Ledger,
+        settings: DiamondEngine,
+        log: logging.Logger,
+        *,
+        healer: Healer,
+        wake: Callable[[], None],
+        pass_on: Callable[[Watched], None],
+    ) -> None:
+        """``pass_on`` takes what goes on in another attempt; ``wake`` says that there is something to do."""
+        self._link, self._ledger, self._settings, self._log = link, ledger, settings, log
+        self._healer, self._wake, self._pass_on = healer, wake, pass_on
+
+    def begin(self, known: Watched, changes: dict[str, Any], *, cancelled_by: str | None = None) -> None:
+        """Have the attempt's end stored, with what follows it: that may take a plan, for which no other job waits."""
+        known.settle = None
+        ended = Ended(
+            changes["state"], changes.get("exit_code"), changes.get("signal"), changes.get("max_rss_bytes"),
+            cancelled_by, known.end, known.manifest,
+        )  # fmt: skip
+        known.healing = asyncio.create_task(self._end(known, changes, ended), name=f"diamond-end-{known.task.id}")
+
+    async def _end(self, known: Watched, changes: dict[str, Any], ended: Ended) -> None:
+        n = newest(known.task).n
+        try:
+            task = await self._healer.end(known.task, changes, ended)
+        except DiamondError as problem:  # the attempt is as it was, and accounting tells its end again
+            self._log.warning("%s: %s", known.task.name, problem.message)
+            await self.note_trouble(known, problem)
+            self._again(known)
+        except Exception:  # noqa: BLE001 - said in the log
+            # a defect of ours must leave neither the job unwatched nor its end untold
+            self._log.exception("what follows %s failed unexpectedly; it will be tried again", known.task.id)
+            self._again(known)
+        else:
+            known.task = task
+            if newest(task).n != n:
+                self._pass_on(known)
+        finally:
+            known.healing = None
+            self._wake()
+
+    def _again(self, known: Watched) -> None:
+        known.ask_accounting(time.monotonic(), self._link.poll_floor_s)
+        known.settle_at = time.monotonic() + AGAIN_S
+
+    async def take_back(self, jobs: Sequence[Watched], now: float) -> bool:
+        """Cancel those that wait and are wanted back; one that has started is passed over. Whether any was."""
+        due = [
+            known
+            for known in jobs
+            if newest(known.task).withdrawal is not None
+            and known.task.cancel_requested_by is None
+            and known.healing is None
+            and newest(known.task).started_at is None
+            and now >= known.cancel_at
+        ]
+        natives = [known.native for known in due if known.native is not None]
+        if not natives:
+            return False
+        for known in due:
+            known.cancel_at = now + AGAIN_S
+        script = self._link.scheduler.cancel_script(natives, waiting_only=True)
+        done = await self._link.run(script, timeout_s=self._settings.command_timeout_s)
+        for sentence in self._link.scheduler.parse_cancel(done):
+            self._log.warning("%s: %s", self._link.name, sentence)
+        for known in due:
+            known.ask_accounting(now, self._link.poll_floor_s)
+        return True
+
+    async def stays(self, known: Watched) -> None:
+        """A job that was wanted back has started first: it is left alone, and its user is told."""
+        attempt = newest(known.task)
+        if attempt.withdrawal is not None and attempt.state.phase is Phase.RUNNING:
+            why = f"It had started at {self._link.name} before it could be taken back, so it stays there."
+            stay, now = self._ledger.store.stay, from_epoch(time.time())
+            known.task = await self._ledger.write(stay, known.task.id, why, now)
+
+    async def note_trouble(self, known: Watched, problem: DiamondError) -> None:
+        """Say on the attempt why nothing is heard of it, once."""
+        async with known.lock:
+            attempt = newest(known.task)
+            if not known.over and attempt.trouble != problem.message and not attempt.state.terminal:
+                known.task = await self._ledger.update(
+                    known.task, "attempt.trouble", {"why": problem.message}, trouble=problem.message
+                )

@@ -1,0 +1,185 @@
+"""The act: an attempt's end is stored together with the attempt that follows it, planned anew on fresh numbers.
+
+An attempt is only given here when it is surely over: its scheduler, or its own end-file, said so. That is the fence;
+until both are written, a crash leaves the attempt as it was, and the next start heals it again.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from typing import Any
+
+from jupyter_diamond.engine.collector import Collector
+from jupyter_diamond.engine.ledger import Ledger
+from jupyter_diamond.engine.link import SiteLinks
+from jupyter_diamond.engine.planner import Planner
+from jupyter_diamond.engine.results import read_log
+from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.decision import Candidate, Decision
+from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.event import EventType
+from jupyter_diamond.model.healing import Step
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Attempt, Task
+from jupyter_diamond.placement import words
+from jupyter_diamond.store.follows import Following
+
+from .causes import LOG_BYTES, Cause, Ended, cause_of, says_nothing
+from .places import choose, moved_to, out_of_reach
+from .steps import Follow, Stop, in_force, next_step, why
+
+_KINDS: dict[Step, EventType] = {
+    "retry": "task.retry", "resize": "task.resize", "migrate": "task.migrate", "segment": "task.segment",
+    "replan": "task.replanned",
+}  # fmt: skip
+_FRESH_S = 1.0
+_WAIT_S = 10.0
+
+
+class NotNow(DiamondError):
+    """What shall follow an attempt cannot be planned while the sites that could take it are out of reach."""
+
+
+class Healer:
+    """Ends attempts, and lets the next ones begin. One for all sites."""
+
+    def __init__(
+        self, ledger: Ledger, links: SiteLinks, collector: Collector, planner: Planner, log: logging.Logger
+    ) -> None:
+        self._ledger, self._links, self._collector, self._planner, self._log = ledger, links, collector, planner, log
+
+    async def end(self, task: Task, changes: dict[str, Any], ended: Ended) -> Task:
+        """Store the end of the task's newest attempt with what follows it; the task as it is then.
+
+        Raises StoreError, and NotNow where all places that could take it on are out of reach: ask again later.
+        """
+        attempt = _newest(task)
+        if attempt.withdrawal is not None and ended.state is State.CANCELLED and task.cancel_requested_by is None:
+            return await self.taken_back(task, changes)
+        if says_nothing(ended):
+            ended = ended._replace(log=await self._log_of(attempt))
+        cause = cause_of(attempt.model_copy(update=changes), ended)
+        if cause is None:
+            return await self._over(task, changes)
+        evidence = tuple(dict.fromkeys((*changes.get("evidence", ()), *cause.evidence)))
+        changes = {**changes, "failure": cause.failure, "evidence": evidence}
+        return await self._after(_with(task, changes), changes, cause)
+
+    async def _after(self, task: Task, changes: dict[str, Any], cause: Cause) -> Task:
+        """What the budget and the planner allow after this failure. ``task`` shows its attempt as ended."""
+        before = await self._ledger.do(self._ledger.store.decision, task.id)
+        step = next_step(task, cause, pin=before.envelope)
+        if isinstance(step, Stop):
+            return await self._over(task, {**changes, "next": _advice(step, changes, cause)}, step.why)
+        planned = await self._planned(task, step)
+        if isinstance(planned, str):
+            said = f"It would have been tried again, but {planned}"
+            return await self._over(task, {**changes, "next": f"{said} {changes.get('next', '')}".strip()}, said)
+        choice, decision = planned
+        attempt = _newest(task)
+        follower = following_attempt(attempt, choice, step=step.step, segment=step.segment)
+        follower = follower.model_copy(update={"why": why(step, attempt, follower, segments=task.healing.segments)})
+        return await self._follow(task, changes, follower, decision)
+
+    async def _planned(self, task: Task, step: Follow) -> tuple[Candidate, Decision] | str:
+        """Where it goes on, by a plan on numbers that are newer than the failure; or why nowhere, as a clause."""
+        attempt = _newest(task)
+        try:
+            await self._collector.refresh([attempt.site], older_than_s=_FRESH_S, wait_s=_WAIT_S)
+            decision = await self._planner.plan(step.envelope)
+        except DiamondError as problem:
+            return f"there is no plan: {words.clause(problem.message)}."
+        found = choose(decision, task, step.where)
+        if isinstance(found, str) and out_of_reach(decision):
+            raise NotNow(f"It goes on when a site answers again: {words.clause(decision.sentence)}.", transient=True)
+        return found
+
+    async def taken_back(self, task: Task, changes: dict[str, Any]) -> Task:
+        """A job that waited is gone from its queue, or was never sent: what it was taken back for follows."""
+        attempt = _newest(task)
+        wanted = attempt.withdrawal
+        assert wanted is not None, "only what is being withdrawn is taken back"
+        why_not = f"Taken back from {attempt.site}: {wanted.why or 'you asked for it'}."
+        changes = {**changes, "cause": why_not, "next": "", "failure": None, "withdrawal": None}
+        before = await self._ledger.do(self._ledger.store.decision, task.id)
+        choice, decision = before.choice, before
+        assert choice is not None, "an attempt was made by a decision with a choice"
+        said = "You held it before it had started"
+        if wanted.then != "hold":
+            envelope = in_force(task, before.envelope)
+            if wanted.unpin:
+                envelope = unpinned(envelope)
+            choice, decision, said = await self._anew(envelope, before, wanted.why)
+        step: Step = "migrate" if wanted.then == "migrate" and choice.site != attempt.site else "replan"
+        follower = following_attempt(attempt, choice, step=step, segment=attempt.segment)
+        return await self._follow(task, changes, follower.model_copy(update={"why": f"{said}."}), decision)
+
+    async def _anew(self, envelope: Envelope, before: Decision, because: str) -> tuple[Candidate, Decision, str]:
+        """A new plan; where none is to be had, back to the old place rather than nowhere."""
+        old = before.choice
+        assert old is not None, "an attempt was made by a decision with a choice"
+        because = because or "you asked for a new plan"
+        try:
+            decision = await self._planner.plan(envelope)
+        except DiamondError as problem:
+            return old, before, f"Back to {words.place(old.site, old.partition)}: {words.clause(problem.message)}"
+        choice = decision.choice
+        if choice is None or choice.size is None or choice.simulated:
+            return old, before, f"Back to {words.place(old.site, old.partition)}: {words.clause(decision.sentence)}"
+        return choice, decision, f"{moved_to(choice, old)}: {because}"
+
+    async def _follow(self, task: Task, changes: dict[str, Any], follower: Attempt, decision: Decision) -> Task:
+        following = Following(follower, secrets.token_hex(32), decision, _KINDS[follower.step])
+        self._log.info("%s: attempt %d follows. %s", task.name, follower.n, follower.why)
+        return await self._store(task, changes, following=following)
+
+    async def _over(self, task: Task, changes: dict[str, Any], why_not: str = "") -> Task:
+        return await self._store(task, changes, why_not="" if task.cancel_requested_by else why_not)
+
+    async def _store(self, task: Task, changes: dict[str, Any], **how: Any) -> Task:
+        end, n, now = self._ledger.store.end_attempt, _newest(task).n, from_epoch(time.time())
+        return await self._ledger.write(end, task.id, n, at=now, changes=changes, **how)
+
+    async def _log_of(self, attempt: Attempt) -> str:
+        """The end of its log, where it can be read now: a class is better told with it, and never waits for it."""
+        try:
+            chunk = await read_log(attempt, self._links[attempt.site], offset=0, limit=LOG_BYTES, tail=LOG_BYTES)
+        except (DiamondError, OSError) as problem:
+            self._log.info("%s: its log is not at hand: %s", attempt.token, problem)
+            return ""
+        return chunk.text
+
+
+def following_attempt(before: Attempt, choice: Candidate, *, step: Step, segment: int) -> Attempt:
+    """The attempt after ``before``, at the place that was chosen; nothing of it has been sent."""
+    now = from_epoch(time.time())
+    return Attempt.model_validate({
+        "n": before.n + 1, "token": f"dmd-{secrets.token_hex(8)}", "step": step, "segment": segment,
+        "site": choice.site, "partition": choice.partition or None, "account": choice.account, "size": choice.size,
+        "created_at": now, "state_since": now,
+    })  # fmt: skip
+
+
+def unpinned(envelope: Envelope) -> Envelope:
+    """Not bound to the place that the user had named; the account that belongs to it goes, too."""
+    return envelope.model_copy(update={"site": None, "partition": None, "account": None})
+
+
+def _newest(task: Task) -> Attempt:
+    return task.attempts[-1]
+
+
+def _with(task: Task, changes: dict[str, Any]) -> Task:
+    """The task as it will be once these changes of its newest attempt are stored."""
+    ended = Attempt.model_validate({**dict(_newest(task)), **changes})
+    return task.model_copy(update={"attempts": (*task.attempts[:-1], ended)})
+
+
+def _advice(stop: Stop, changes: dict[str, Any], cause: Cause) -> str:
+    """What the user could do: where another try was thought of, also why there is none."""
+    if cause.failure in ("oom", "timeout", "node", "preempt", "launch", "endpoint"):
+        return f"{stop.why} {stop.change}".strip()
+    return stop.change or str(changes.get("next", ""))
