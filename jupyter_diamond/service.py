@@ -315,6 +315,27 @@ class DiamondService:
         self.engine.adopt(task)
         return task
 
+    async def replan(self, ref: str, by: str, *, unpin: bool = False) -> Task:
+        """Plan a task anew that has not started; where another place is better, its waiting job is taken back for it.
+
+        Raises Conflict when it has started, Infeasible when no place can take it: nothing has changed then.
+        """
+        task = await self.engine.asked.replan(await self.task(ref), by, unpin=unpin)
+        self.engine.adopt(task)
+        return task
+
+    async def hold(self, ref: str, by: str) -> Task:
+        """Submit nothing of a task for now; a job that waits is taken back. Raises Conflict when it has started."""
+        task = await self.engine.asked.hold(await self.task(ref), by)
+        self.engine.adopt(task)
+        return task
+
+    async def release(self, ref: str, by: str) -> Task:
+        """Let a held task go on."""
+        task = await self.engine.asked.release(await self.task(ref), by)
+        self.engine.adopt(task)
+        return task
+
     async def decision(self, ref: str) -> Decision:
         """The stored answer to *why here*."""
         task = await self.task(ref)

@@ -14,6 +14,7 @@ from jupyter_diamond.model.looks import Accounted, Check, Preflight
 from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.notebook.client import DiamondClient
+from jupyter_diamond.notebook.timeline import every_event
 from jupyter_diamond.notebook.vocabulary import LOOK, place_text
 
 from .grammar import DONE, FAILED
@@ -34,6 +35,38 @@ def cancel(client: DiamondClient, said: Namespace) -> int:
         say(f"{found.name} has ended already: {LOOK[found.state].word}.")
     else:
         say(f"{found.name}: its site is asked to end it. jupyter diamond task {found.id} says when it has.")
+    return DONE
+
+
+def replan(client: DiamondClient, said: Namespace) -> int:
+    """Plan a task anew."""
+    found = client.replan(said.task, unpin=said.unpin)
+    if said.json:
+        as_json(found)
+    elif found.attempt is not None and found.attempt.withdrawal is not None:
+        say(f"{found.name}: another place is better. jupyter diamond task {found.id} says when it is there.")
+    else:
+        say(f"{found.name} stays where it is: {every_event(client, found.id)[-1].data.get('why', '')}")
+    return DONE
+
+
+def hold(client: DiamondClient, said: Namespace) -> int:
+    """Keep a task from being submitted."""
+    found = client.hold(said.task)
+    if said.json:
+        as_json(found)
+    else:
+        say(f"{found.name} is held: nothing of it is submitted until jupyter diamond release {found.id}.")
+    return DONE
+
+
+def release(client: DiamondClient, said: Namespace) -> int:
+    """Let a held task go on."""
+    found = client.release(said.task)
+    if said.json:
+        as_json(found)
+    else:
+        say(f"{found.name} goes on.")
     return DONE
 
 

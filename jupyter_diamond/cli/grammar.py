@@ -90,7 +90,7 @@ VERBS: tuple[Verb, ...] = (
             _arg("--limit", type=int, default=20, metavar="N", help="at most N (20)"),
         ),
     ),
-    Verb("task", "One task: state, times, attempts, why it is where it is.", (_TASK,)),
+    Verb("task", "One task: state, why it is where it is, each attempt and why, and what happened.", (_TASK,)),
     Verb("explain", "The stored decision: why a task went where it went, and what stood against the others.", (_TASK,)),
     Verb(
         "logs", "A job's log.",
@@ -100,6 +100,12 @@ VERBS: tuple[Verb, ...] = (
         ),
     ),
     Verb("cancel", "Ask a task's site to end it.", (_TASK,)),
+    Verb(
+        "replan", "Plan a task anew that has not started; where another place is better, its waiting job moves there.",
+        (_TASK, _arg("--unpin", action="store_true", help="not bound to the place that you had named")),
+    ),
+    Verb("hold", "Submit nothing of a task that has not started, until it is released.", (_TASK,)),
+    Verb("release", "Let a held task go on.", (_TASK,)),
     Verb(
         "events", "What happened, to one task or to all, oldest first.",
         (

@@ -21,6 +21,7 @@ from jupyter_diamond.notebook.card_text import printable
 from jupyter_diamond.notebook.client import DiamondClient
 from jupyter_diamond.notebook.needs import envelope_of, gpus_of
 from jupyter_diamond.notebook.tables import by_reason
+from jupyter_diamond.notebook.timeline import every_event, story
 from jupyter_diamond.notebook.vocabulary import (
     LOOK,
     age,
@@ -266,6 +267,7 @@ def task(client: DiamondClient, said: Namespace) -> int:
         as_json(found)
         return DONE
     print_task(found)
+    say("\n" + story(found, every_event(client, found.id), _now()))
     return DONE
 
 

@@ -25,7 +25,8 @@ WITH_SERVER: dict[str, Act] = {
     "status": looks.status, "endpoints": looks.endpoints, "resources": looks.resources, "idle": looks.idle,
     "history": looks.history, "forecast": forecast.forecast, "tasks": looks.tasks, "task": looks.task,
     "explain": looks.explain, "logs": looks.logs, "events": looks.events, "env": looks.env,
-    "cancel": acts.cancel, "exec": acts.execute, "put-file": acts.put_file, "preflight": acts.preflight,
+    "cancel": acts.cancel, "replan": acts.replan, "hold": acts.hold, "release": acts.release,
+    "exec": acts.execute, "put-file": acts.put_file, "preflight": acts.preflight,
     "smoke": acts.smoke,
 }  # fmt: skip
 

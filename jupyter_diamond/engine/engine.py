@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from jupyter_diamond.engine.balances import BalanceBook
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
+from jupyter_diamond.engine.heal.asked import Asked
 from jupyter_diamond.engine.heal.healer import Healer
+from jupyter_diamond.engine.heal.overrun import Overruns
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.planner import Planner
@@ -60,6 +62,8 @@ class Engine:
             log=log,
         )  # fmt: skip
         self.healer = Healer(ledger, links, self.collector, self.planner, log)
+        self.asked = Asked(ledger, self.planner)
+        self._overruns = Overruns(ledger, self.planner, log, hand_on=self.adopt)
         self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
         self._owned: set[asyncio.Task[None]] = set()
@@ -189,6 +193,7 @@ class Engine:
         for name, watcher in self._watchers.items():
             self._own(self._keep_watching(watcher), self._working, f"diamond-watch-{name}")
         self._own(self.collector.run(), self._working, "diamond-collector")
+        self._own(self._overruns.keep(), self._working, "diamond-overruns")
 
     async def _keep_watching(self, watcher: SiteWatcher) -> None:
         while True:

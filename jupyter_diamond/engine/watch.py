@@ -330,7 +330,8 @@ class SiteWatcher:
         elif row is not None:
             known.silent_since = None
             leaving = known.queue_row is not None and known.queue_row.state is State.COMPLETING
-            if known.end is None and known.task.cancel_requested_by is None and not leaving:
+            wanted_back = known.task.cancel_requested_by is not None or attempt.withdrawal is not None
+            if known.end is None and not wanted_back and not leaving:
                 known.settle = None
         else:
             await self._silent(known, now)

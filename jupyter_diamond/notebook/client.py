@@ -161,6 +161,18 @@ class DiamondClient:
         """Ask for its end. Returns at once; the task says ``cancelled`` when its site does."""
         return self._post(Task, f"tasks/{_part(ref)}/cancel", {})
 
+    def replan(self, ref: str, *, unpin: bool = False) -> Task:
+        """Plan it anew; its waiting job is taken back where another place is better."""
+        return self._post(Task, f"tasks/{_part(ref)}/replan", {"unpin": unpin})
+
+    def hold(self, ref: str) -> Task:
+        """Submit nothing of it for now."""
+        return self._post(Task, f"tasks/{_part(ref)}/hold", {})
+
+    def release(self, ref: str) -> Task:
+        """Let a held one go on."""
+        return self._post(Task, f"tasks/{_part(ref)}/release", {})
+
     def decision(self, ref: str) -> Decision:
         """The stored decision."""
         return self._get(Decision, f"tasks/{_part(ref)}/decision")

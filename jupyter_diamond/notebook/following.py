@@ -9,10 +9,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 from jupyter_diamond.cell.result import load_value, remote_error, was_stopped
+from jupyter_diamond.engine.heal.causes import of_error
 from jupyter_diamond.errors import DiamondError, NotFound, ResultUnavailable
 from jupyter_diamond.model.attempt_files import RESULT
 from jupyter_diamond.model.decision import Decision
-from jupyter_diamond.model.manifest import ResultFile
+from jupyter_diamond.model.manifest import Manifest, ResultFile
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.model.views import ResultView
@@ -60,14 +61,21 @@ class Following:
         with self._lock:
             if task.version < self.task.version:
                 return
+            if len(task.attempts) > len(self.task.attempts):  # another job, with a log and a place of its own
+                self.log, self.log_offset, self.decision = "", 0, None
             self.task = task
             self.outage = self._trouble = ""  # the server has just answered
         self.redraw()
 
-    def take_result(self, view: ResultView) -> None:
-        """Decode what came inline and bind it at once; larger values follow from a thread of their own."""
+    def take_result(self, view: ResultView, *, final: bool = False) -> None:
+        """Decode what came inline and bind it at once; larger values follow from a thread of their own.
+
+        A failure that the task may go on after is passed over, unless it is ``final``: nothing follows.
+        """
         with self._lock:
             if self.result is not None and self.result.attempt >= view.attempt:
+                return
+            if not final and _may_go_on(view.manifest):
                 return
             self.result = view
             self.outage = ""
@@ -274,6 +282,12 @@ class Following:
             waiting, self._waiting = self._waiting, []
         for callback in waiting:
             callback()
+
+
+def _may_go_on(manifest: Manifest) -> bool:
+    """The cell was ended from outside, or by something that another attempt may mend."""
+    error = manifest.error
+    return error is not None and (was_stopped(manifest) or of_error(error).failure != "app_args")
 
 
 def _path(name: str) -> str:

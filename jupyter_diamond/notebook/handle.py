@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Generator
 from contextlib import suppress
+from datetime import datetime, timezone
 from typing import Any, NoReturn
 
 from jupyter_diamond.errors import CaptureRefused, DiamondError, ResultTimeout
@@ -17,13 +18,15 @@ from .card_text import plain, printable, static_bundle
 from .explanation import Explanation
 from .session import Session
 from .text import Text
+from .timeline import every_event, story
 
 FOLLOW_S = 0.5
 LOG_BYTES = 1 << 20
 
 
 class TaskHandle:
-    """One task: ``result()``, ``wait()``, ``logs()``, ``cancel()``, ``explain()``, ``state``, ``await``.
+    """One task: ``result()``, ``wait()``, ``logs()``, ``cancel()``, ``replan()``, ``hold()``, ``release()``,
+    ``explain()``, ``timeline()``, ``state``, ``await``.
 
     It can be made again at any time, also after a kernel restart: ``diamond.task("fit")``.
     """
@@ -140,6 +143,33 @@ class TaskHandle:
         """Ask its site to end it. Returns at once; the state says ``cancelled`` when the site does."""
         self._following.take_task(self._session.client.cancel(self.id))
         return self
+
+    def replan(self, *, unpin: bool = False) -> TaskHandle:
+        """Plan it anew while it waits; ``unpin``: not bound any more to the place that you had named.
+
+        :raises Conflict: it has started.
+        :raises Infeasible: no place can take it; it stays where it is.
+        """
+        self._following.take_task(self._session.client.replan(self.id, unpin=unpin))
+        return self
+
+    def hold(self) -> TaskHandle:
+        """Submit nothing of it until ``release()``; a job of it that waits is taken back.
+
+        :raises Conflict: it has started.
+        """
+        self._following.take_task(self._session.client.hold(self.id))
+        return self
+
+    def release(self) -> TaskHandle:
+        """Let it go on after ``hold()``."""
+        self._following.take_task(self._session.client.release(self.id))
+        return self
+
+    def timeline(self) -> Text:
+        """Its attempts with the reason for each, and what happened, oldest first."""
+        client = self._session.client
+        return Text(story(client.task(self.id), every_event(client, self.id), datetime.now(timezone.utc)))
 
     def explain(self) -> Explanation:
         """Why it went where it went: the decision that was stored when it was sent, not a new one.

@@ -12,10 +12,8 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.display import display
 
 from jupyter_diamond.errors import DiamondError, NotFound, RemoteError
-from jupyter_diamond.model.event import Event
 
 from . import api
-from .client import DiamondClient
 from .completion import register
 from .explanation import Explanation
 from .importing import imported_text, read_job
@@ -26,6 +24,7 @@ from .prompt import ask_code
 from .session import Session, start
 from .tables import captured_table, events_table, idle_table, idle_text
 from .text import Text
+from .timeline import every_event
 
 HELP = """Your clusters as one pool.
 
@@ -36,10 +35,12 @@ HELP = """Your clusters as one pool.
 %diamond idle             where a job could start now (--gpus 2 --gpu-memory 40G --cpus 8 --memory 32G --nodes 1)
 %diamond import job.sh    an #SBATCH script as a cell, every option accounted for (--site SITE keeps its partition)
 %diamond tasks            your tasks, newest first (--active, --limit N)
-%diamond task T           one task, by name or id, as a live card
+%diamond task T           one task, by name or id: its story, and a live card
 %diamond logs T           the job's log (--tail N lines, --follow until it ends)
 %diamond result T         what it returned
 %diamond cancel T         ask its site to end it
+%diamond replan T         plan it anew while it waits (--unpin: not bound to the place that you had named)
+%diamond hold T           submit nothing of it for now; %diamond release T lets it go on
 %diamond explain T        why it went where it went (--as table: a DataFrame; --as text)
 %diamond events [T]       what happened, to one task or to all (--limit N)
 %diamond auth             who you are to Globus, how, and until when
@@ -50,8 +51,6 @@ HELP = """Your clusters as one pool.
 Any of them with ? after a space says more:  %diamond logs ?
 """
 
-_PAGE = 500
-
 
 def _parser(name: str, about: str, *, task: bool | None = None) -> OptionParser:
     """``task`` True: it must be named; False: it may be; None: there is none."""
@@ -61,6 +60,21 @@ def _parser(name: str, about: str, *, task: bool | None = None) -> OptionParser:
             "T", nargs=None if task else "?", help="a task's name (the newest in this notebook, else in any) or id"
         )
     return parser
+
+
+def _waiting_parsers() -> dict[str, OptionParser]:
+    """Of what may be asked while a task has not started."""
+    found = {
+        "replan": _parser(
+            "replan",
+            "Plan a task anew that has not started: where another place is better, its waiting job is taken back.",
+            task=True,
+        ),
+        "hold": _parser("hold", "Submit nothing of a task that has not started until it is released.", task=True),
+        "release": _parser("release", "Let a held task go on.", task=True),
+    }
+    found["replan"].add_argument("--unpin", action="store_true", help="not bound to the place that you had named")
+    return found
 
 
 def parsers() -> dict[str, OptionParser]:
@@ -77,10 +91,11 @@ def parsers() -> dict[str, OptionParser]:
         "idle": idle_parser(),
         "import": import_parser(),
         "tasks": _parser("tasks", "Your tasks, newest first."),
-        "task": _parser("task", "One task as a live card.", task=True),
+        "task": _parser("task", "One task: each attempt and why, what happened, and a live card.", task=True),
         "logs": _parser("logs", "The job's log.", task=True),
         "result": _parser("result", "What the task returned; waits for it.", task=True),
         "cancel": _parser("cancel", "Ask the task's site to end it.", task=True),
+        **_waiting_parsers(),
         "explain": _parser("explain", "The stored decision: why it went where it went.", task=True),
         "events": _parser("events", "What happened, oldest first.", task=False),
         "auth": _parser("auth", "Who you are to Globus, how, and until when."),
@@ -120,10 +135,13 @@ class DiamondMagics(Magics):
             "idle": self._idle,
             "import": self._import,
             "tasks": lambda said: api.tasks(active=True if said.active else None, limit=said.limit),
-            "task": lambda said: api.task(said.T),
+            "task": self._task,
             "logs": lambda said: api.task(said.T).logs(follow=said.follow, tail=said.tail),
             "result": lambda said: api.task(said.T).result(),
             "cancel": lambda said: api.task(said.T).cancel(),
+            "replan": lambda said: api.task(said.T).replan(unpin=said.unpin),
+            "hold": lambda said: api.task(said.T).hold(),
+            "release": lambda said: api.task(said.T).release(),
             "explain": self._explain,
             "events": self._events,
             "auth": lambda said: Text(login_text(self._session.client.login())),  # noqa: ARG005 - it takes no options
@@ -162,10 +180,15 @@ class DiamondMagics(Magics):
             return Text(parser.format_help())
         return self._commands[command](parser.parse_args(words))
 
+    def _task(self, said: Any) -> Any:
+        handle = api.task(said.T)
+        _show(handle.timeline())
+        return handle
+
     def _events(self, said: Any) -> Any:
         client = self._session.client
         if said.T is not None:
-            return events_table(_newest_events(client, self._session.find(said.T).id)[-said.limit :])
+            return events_table(every_event(client, self._session.find(said.T).id)[-said.limit :])
         newest = client.events(-1).cursor
         return events_table(client.events(max(0, newest - said.limit), limit=said.limit).events)
 
@@ -212,16 +235,6 @@ class DiamondMagics(Magics):
             raise UsageError(fault.message) from None
         except KeyboardInterrupt:
             raise UsageError("Interrupted. The task itself goes on.") from None
-
-
-def _newest_events(client: DiamondClient, task_id: str) -> list[Event]:
-    """All events of one task: there are a few dozen at most, in pages."""
-    found: list[Event] = []
-    while True:
-        page = client.task_events(task_id, found[-1].seq if found else 0, limit=_PAGE).events
-        found += page
-        if len(page) < _PAGE:
-            return found
 
 
 def _show(answer: Any) -> None:

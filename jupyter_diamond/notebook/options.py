@@ -10,17 +10,19 @@ import keyword
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.task import Language
 from jupyter_diamond.parsing.envelopes import EXAMPLES
 
 from .needs import add_needs, envelope_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+MOST_SEGMENTS = 10_000
 _LANGUAGES: tuple[Language, ...] = ("python", "bash")
 
 
@@ -117,6 +119,7 @@ class SubmitOptions:
     again: bool = False
     wait: bool = False
     dry_run: bool = False
+    healing: Healing = field(default_factory=Healing)
 
 
 def idle_parser() -> OptionParser:
@@ -150,6 +153,19 @@ def submit_parser() -> OptionParser:
     )
     add("--lang", choices=_LANGUAGES, default="python", help="python (default) or bash")
     add("--again", action="store_true", help="send it even though the same cell is still active")
+    budget = Healing()
+    add(
+        "--retries", type=counted, default=budget.retries, metavar="N",
+        help=f"how many attempts may follow failed ones of it ({budget.retries}); its own errors are never tried again",
+    )  # fmt: skip
+    add(
+        "--moves", type=counted, default=budget.moves, metavar="N",
+        help=f"how many times it may go on at another site ({budget.moves})",
+    )  # fmt: skip
+    add(
+        "--segments", type=positive, default=budget.segments, metavar="N",
+        help=f"into how many parts time limits may cut it ({budget.segments}): a cell that goes on from a checkpoint",
+    )  # fmt: skip
     add("--wait", action="store_true", help="do not return before the task has ended")
     add("--dry-run", action="store_true", help="show what would travel and where it would go; send nothing")
     return parser
@@ -171,6 +187,13 @@ def positive(text: str) -> int:
     """How many lines or rows: for ``type=`` of an option."""
     if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of lines; write a whole number, 1 or more.")
+    return int(text)
+
+
+def counted(text: str) -> int:
+    """How many times: for ``type=`` of an option; none is an answer, too."""
+    if not re.fullmatch(r"[0-9]{1,2}|100", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of times; write a whole number from 0 to 100.")
     return int(text)
 
 
@@ -211,6 +234,7 @@ def parse_submit(line: str, gpus: Callable[[], Iterable[str]] = tuple) -> Submit
         again=said.again,
         wait=said.wait,
         dry_run=said.dry_run,
+        healing=Healing(retries=said.retries, moves=said.moves, segments=min(said.segments, MOST_SEGMENTS)),
     )
 
 

@@ -138,6 +138,7 @@ def _request(session: Session, options: SubmitOptions, taken: Capture, cell: str
         notebook=NotebookCell(path=os.environ.get(NOTEBOOK) or None, cell_id=_cell_id(session)),
         cwd=str(Path.cwd()),
         again=options.again,
+        healing=options.healing,
     )
 
 

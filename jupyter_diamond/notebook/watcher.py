@@ -154,7 +154,7 @@ class Watcher:
             return
         refused = None
         if task.attempt and task.attempt.result_ready:
-            refused = self._fetch_result(following)
+            refused = self._fetch_result(following, final=task.state.terminal)
         if task.state.terminal and not following.settled.is_set():
             following.take_no_result(refused or ResultUnavailable(_no_result(task)))
         if following.settled.is_set():
@@ -170,11 +170,11 @@ class Watcher:
         with self._lock:
             self._followed.pop(following.task.id, None)
 
-    def _fetch_result(self, following: Following) -> ResultUnavailable | None:
+    def _fetch_result(self, following: Following, *, final: bool = False) -> ResultUnavailable | None:
         if following.settled.is_set():
             return None
         try:
-            following.take_result(self._client.result(following.task.id))
+            following.take_result(self._client.result(following.task.id), final=final)
         except ResultUnavailable as fault:
             return fault
         return None

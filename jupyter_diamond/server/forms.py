@@ -69,6 +69,12 @@ class PlanForm(Value):
     envelope: Envelope
 
 
+class ReplanForm(Value):
+    """Whether the new plan is bound to the place that the user had named."""
+
+    unpin: bool = False
+
+
 class LoginForm(Value):
     """How to log in: through the browser and back here, or by a code to paste."""
 

@@ -33,6 +33,7 @@ from .forms import (
     TasksQuery,
 )
 from .logins import LOGIN_ROUTES
+from .waiting import WAITING_ROUTES
 
 T = TypeVar("T")
 
@@ -378,5 +379,5 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/tasks/([^/]+)/files/(.+)", FileHandler),
     (rf"{_API}/events", EventsHandler),
     (rf"{_API}/openapi\.yaml", OpenapiHandler),
-    *((_API + path, handler) for path, handler in LOGIN_ROUTES),
+    *((_API + path, handler) for path, handler in (*WAITING_ROUTES, *LOGIN_ROUTES)),
 ]

@@ -31,6 +31,7 @@ from jupyter_diamond.server.forms import (
     LoginForm,
     PlanForm,
     RefreshForm,
+    ReplanForm,
     SmokeForm,
     TaskList,
 )
@@ -40,6 +41,7 @@ MARK = "# ---- generated below this line by jupyter_diamond/server/openapi.py --
 
 REQUESTS: tuple[type[BaseModel], ...] = (
     TaskRequest, RefreshForm, InterpreterForm, PlanForm, IdleForm, ExecForm, SmokeForm, LoginForm, CodeForm,
+    ReplanForm,
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,

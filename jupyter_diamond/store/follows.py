@@ -94,12 +94,13 @@ def release(connection: Connection, task_id: str, by: str, *, at: datetime) -> N
 
 
 def stay(connection: Connection, task_id: str, attempt: Attempt, why: str, *, at: datetime) -> None:
-    """The attempt is not taken back after all, and nothing holds its task any more."""
+    """The attempt is not taken back after all; where it has started, nothing holds its task any more."""
     told = {"attempt": attempt.n, "why": why}
     attempt_rows.change(
         connection, task_id, attempt.n, at=at, kind="task.stays", data=told, changes={"withdrawal": None}
     )
-    connection.execute(update(tasks).where(tasks.c.id == task_id).values(held_by=None))
+    if attempt.started_at is not None:
+        connection.execute(update(tasks).where(tasks.c.id == task_id).values(held_by=None))
 
 
 def _not_started(attempt: Attempt, act: str) -> None:

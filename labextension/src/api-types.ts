@@ -17,6 +17,7 @@ export interface Attempt {
   step: 'first' | 'retry' | 'resize' | 'migrate' | 'segment' | 'replan';
   why: string;
   segment: number;
+  withdrawal: Withdrawal | null;
   site: string;
   partition: string | null;
   account: string | null;
@@ -181,7 +182,7 @@ export interface Estimate {
 export interface Event {
   seq: number;
   at: string;
-  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'charge.reserved' | 'charge.settled' | 'charge.refused';
+  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'charge.reserved' | 'charge.settled' | 'charge.refused';
   subject: string;
   data: { [key: string]: unknown };
   dedup_key: string | null;
@@ -589,4 +590,12 @@ export interface Verdict {
 export interface WalltimeStep {
   nodes: number;
   walltime_s: number;
+}
+
+/** A job that waits at its site shall be taken back there, and what then: a new plan, nothing for now, a move. */
+export interface Withdrawal {
+  by: string;
+  then: 'replan' | 'hold' | 'migrate';
+  unpin: boolean;
+  why: string;
 }

@@ -21,14 +21,14 @@ from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.event import EventType
-from jupyter_diamond.model.healing import Step
+from jupyter_diamond.model.healing import Step, Withdrawal
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.placement import words
 from jupyter_diamond.store.follows import Following
 
 from .causes import LOG_BYTES, Cause, Ended, cause_of, says_nothing
-from .places import choose, moved_to, out_of_reach
+from .places import besides, choose, moved_to, out_of_reach
 from .steps import Follow, Stop, in_force, next_step, why
 
 _KINDS: dict[Step, EventType] = {
@@ -80,7 +80,8 @@ class Healer:
             return await self._over(task, {**changes, "next": f"{said} {changes.get('next', '')}".strip()}, said)
         choice, decision = planned
         attempt = _newest(task)
-        follower = following_attempt(attempt, choice, step=step.step, segment=step.segment)
+        moved: Step = "migrate" if step.step == "retry" and choice.site != attempt.site else step.step
+        follower = following_attempt(attempt, choice, step=moved, segment=step.segment)
         follower = follower.model_copy(update={"why": why(step, attempt, follower, segments=task.healing.segments)})
         return await self._follow(task, changes, follower, decision)
 
@@ -112,18 +113,21 @@ class Healer:
             envelope = in_force(task, before.envelope)
             if wanted.unpin:
                 envelope = unpinned(envelope)
-            choice, decision, said = await self._anew(envelope, before, wanted.why)
-        step: Step = "migrate" if wanted.then == "migrate" and choice.site != attempt.site else "replan"
+            choice, decision, said = await self._anew(envelope, before, wanted)
+        moved = (choice.site, choice.partition or None) != (attempt.site, attempt.partition)
+        step: Step = "migrate" if wanted.then == "migrate" and moved else "replan"
         follower = following_attempt(attempt, choice, step=step, segment=attempt.segment)
         return await self._follow(task, changes, follower.model_copy(update={"why": f"{said}."}), decision)
 
-    async def _anew(self, envelope: Envelope, before: Decision, because: str) -> tuple[Candidate, Decision, str]:
+    async def _anew(self, envelope: Envelope, before: Decision, wanted: Withdrawal) -> tuple[Candidate, Decision, str]:
         """A new plan; where none is to be had, back to the old place rather than nowhere."""
         old = before.choice
         assert old is not None, "an attempt was made by a decision with a choice"
-        because = because or "you asked for a new plan"
+        because = wanted.why or "you asked for a new plan"
         try:
             decision = await self._planner.plan(envelope)
+            if wanted.then == "migrate":
+                decision = besides(decision, old)
         except DiamondError as problem:
             return old, before, f"Back to {words.place(old.site, old.partition)}: {words.clause(problem.message)}"
         choice = decision.choice

@@ -47,10 +47,20 @@ def ranking(decision: Decision) -> list[int]:
     return [at for _, at in sorted(open_)]
 
 
+def besides(decision: Decision, old: Candidate) -> Decision:
+    """The decision, with the best place that is not the old one as its choice; as it is, where there is none."""
+    at = next((at for at in ranking(decision) if not _same(decision.candidates[at], old)), None)
+    return decision if at is None else _chosen(decision, at, old.site)
+
+
+def _same(one: Candidate, other: Candidate) -> bool:
+    return (one.site, one.partition) == (other.site, other.partition)
+
+
 def moved_to(choice: Candidate, old: Candidate) -> str:
     """``Moved to vista:gh``, or ``Again at delta:cpu``."""
     place = words.place(choice.site, choice.partition)
-    return f"Moved to {place}" if (choice.site, choice.partition) != (old.site, old.partition) else f"Again at {place}"
+    return f"Again at {place}" if _same(choice, old) else f"Moved to {place}"
 
 
 def _chosen(decision: Decision, at: int, here: str) -> Decision:
@@ -58,7 +68,7 @@ def _chosen(decision: Decision, at: int, here: str) -> Decision:
     if at == decision.chosen:
         return decision
     choice = decision.candidates[at]
-    why = "where its last attempt was" if choice.site == here else f"away from {here}"
+    why = f"at {here} again" if choice.site == here else f"away from {here}"
     sentence = f"{words.place(choice.site, choice.partition)}, {why}; of all places: {decision.sentence}"
     others = tuple(other for other in ranking(decision) if other != at)[:3]
     return decision.model_copy(update={"chosen": at, "sentence": sentence, "alternatives": others})

@@ -159,8 +159,11 @@ def retries_used(task: Task) -> int:
 
 
 def moves_left(task: Task) -> int:
-    """How many times it may still change its site."""
-    return task.healing.moves - sum(each.step == "migrate" for each in task.attempts)
+    """How many times it may still change its site by itself."""
+    pairs = zip(task.attempts, task.attempts[1:], strict=False)
+    return task.healing.moves - sum(
+        after.step == "migrate" or (after.site != before.site and after.step != "replan") for before, after in pairs
+    )
 
 
 def avoided(task: Task) -> frozenset[str]:

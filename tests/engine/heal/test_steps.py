@@ -113,7 +113,7 @@ def test_the_budget_of_retries_ends():
 
 def test_a_move_of_one_that_waited_is_no_retry():
     waited = attempt(1, state=State.CANCELLED)
-    story = task(waited, failed("node", 2, step="migrate"), healing=Healing(retries=1, moves=1))
+    story = task(waited, failed("node", 2, step="migrate", site="anvil"), healing=Healing(retries=1, moves=1))
     assert (retries_used(story), moves_left(story)) == (0, 0)
     step = next_step(story, Cause(failure="node"))
     assert (step.step, step.where) == ("retry", "here")

@@ -1,0 +1,55 @@
+"""What a user may ask for while a task has not started: another plan, that it is held, that it goes on."""
+
+from __future__ import annotations
+
+import time
+
+from jupyter_diamond.engine.ledger import Ledger
+from jupyter_diamond.engine.planner import Planner
+from jupyter_diamond.errors import Conflict, Infeasible
+from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.healing import Withdrawal
+from jupyter_diamond.model.states import Phase
+from jupyter_diamond.model.task import Task
+from jupyter_diamond.placement import words
+
+from .healer import unpinned
+from .steps import in_force
+
+
+class Asked:
+    """Notes what was asked for; the watcher of the task's site acts on it, in whichever server advances work."""
+
+    def __init__(self, ledger: Ledger, planner: Planner) -> None:
+        self._ledger, self._planner = ledger, planner
+
+    async def replan(self, task: Task, by: str, *, unpin: bool) -> Task:
+        """Have the waiting job taken back where a new plan goes elsewhere; else it keeps its place in the queue.
+
+        Raises Conflict, Infeasible.
+        """
+        attempt, store = task.attempts[-1], self._ledger.store
+        if task.phase in (Phase.ENDED, Phase.RUNNING):
+            raise Conflict(
+                f"`{task.name}` is {task.state.value}: only what has not started is planned anew. "
+                f"To run its cell once more, add --again."
+            )
+        before = await self._ledger.do(store.decision, task.id)
+        envelope = in_force(task, before.envelope)
+        decision = await self._planner.plan(unpinned(envelope) if unpin else envelope)
+        choice = decision.choice
+        if choice is None or choice.size is None or choice.simulated:
+            raise Infeasible(f"`{task.name}` stays where it is. {decision.sentence}")
+        now = from_epoch(time.time())
+        if (choice.site, choice.partition or None) == (attempt.site, attempt.partition):
+            why = f"{words.place(attempt.site, attempt.partition or '')} is still the best place. {decision.sentence}"
+            return await self._ledger.write(store.stay, task.id, why[:1000], now)
+        return await self._ledger.write(store.withdraw, task.id, Withdrawal(by=by, then="replan", unpin=unpin), now)
+
+    async def hold(self, task: Task, by: str) -> Task:
+        """Let nothing of it be submitted. Raises Conflict."""
+        return await self._ledger.write(self._ledger.store.hold, task.id, by, from_epoch(time.time()))
+
+    async def release(self, task: Task, by: str) -> Task:
+        """Let it go on."""
+        return await self._ledger.write(self._ledger.store.release, task.id, by, from_epoch(time.time()))
