@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -28,6 +27,7 @@ from .places import ranking
 from .steps import in_force, moves_left
 
 _EVERY_S = 30.0
+_FOREVER_S = 1e12
 _TIMELY = frozenset({"earliest_completion", "earliest_start"})
 
 
@@ -113,7 +113,7 @@ def _better(decision: Decision, attempt: Attempt, waited: float, *, never: bool)
     here = next((each for each in decision.candidates if (each.site, each.partition) == at_home), None)
     others = [decision.candidates[at] for at in ranking(decision)]
     others = [each for each in others if (each.site, each.partition) != at_home]
-    here_s = math.inf if never else _left_here(here, waited)
+    here_s = _FOREVER_S if never else _left_here(here, waited)
     if here_s is None:
         return None
     at = better_place(

@@ -129,6 +129,51 @@ async def test_a_node_that_goes_down_moves_the_task_to_another_site(pool, testbe
     assert "anvil" in done.why_here
 
 
+async def test_what_cannot_begin_at_one_site_goes_to_another(pool):
+    """The interpreter for cells is not there: exit code 82 of the job script, and never the same site again."""
+    delta = pool.sites_path.read_text().partition('- name: "delta"\n')
+    assert delta[1], "the catalogue is written otherwise"
+    pool.sites_path.write_text(f"{delta[0]}{delta[1]}    python: /no/such/python3\n{delta[2]}")
+    service = await pool.start()
+    await refreshed(service)
+    envelope = asks(sites=("delta", "anvil"), objective="prefer_site")
+    done = await ended(service, await pool.submit(service, "answer = 1", outputs=("answer",), envelope=envelope), 60)
+    assert done.state is State.COMPLETED, (done.cause, done.attempts)
+    assert [(each.site, each.step, each.failure) for each in done.attempts] == [
+        ("delta", "first", "launch"), ("anvil", "migrate", None),
+    ]  # fmt: skip
+    assert done.attempt.why.endswith(": attempt 1 could not begin at delta.")
+
+
+async def test_a_task_that_waits_too_long_moves_where_it_starts_at_once(pool, testbed, monkeypatch):
+    """Anvil was closed when it was sent, and is open now; at delta an hour of waiting is left."""
+    partitions = ("debug", "shared", "wholenode", "wide", "highmem", "gpu", "gpu-debug", "ai")
+    for partition in partitions:
+        testbed.run("anvil", "scontrol", "update", f"partitionname={partition}", "state=down")
+    whole = ("-p", "cpu", "-N", "2", "-n", "2", "-c", "128", "-A", "bbka-delta-cpu", "-t", "120")
+    blocker = testbed.sbatch("delta", "sleep 600", *whole)
+    await asyncio.to_thread(testbed.wait_running, "delta", blocker)
+    service = await pool.start()
+    await refreshed(service)
+    envelope = asks(sites=("delta", "anvil"), cpus=Span.exactly(100))
+    task = await pool.submit(service, "answer = 1", outputs=("answer",), envelope=envelope)
+    waits = await in_state(service, task, State.PENDING)
+    assert waits.attempt.site == "delta"
+    overruns = service.engine._overruns
+    await overruns.look()
+    assert (await service.task(task.id)).attempt.withdrawal is None, "it has not overrun yet"
+    for partition in partitions:
+        testbed.run("anvil", "scontrol", "update", f"partitionname={partition}", "state=up")
+    await refreshed(service)
+    monkeypatch.setattr("jupyter_diamond.engine.heal.overrun.look_again_after", lambda _forecast_s: 0.0)
+    await overruns.look()
+    done = await ended(service, task, seconds=60)
+    assert (done.state, done.attempt.site, done.attempt.step) == (State.COMPLETED, "anvil", "migrate"), done.attempts
+    assert "it had waited" in done.attempt.why
+    assert "would start it now" in done.attempt.why
+    assert live_jobs(testbed, "delta")["delta"] == [f"{blocker} RUNNING"]
+
+
 async def test_the_programs_own_error_is_never_run_again(pool, tmp_path):
     service = await pool.start()
     source = f"open({str(tmp_path / 'runs')!r}, 'a').write('run ')\n1 / 0"
