@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 from pathlib import Path
 
@@ -92,6 +93,12 @@ def test_the_smoke_job_runs_for_real_and_is_verified(cli):
     assert cli("logs", "smoke_here", "--follow", "--tail", "1").status == 0
     assert task["id"] in cli("tasks").out
     assert "attempt.terminal" in cli("events", "smoke_here").out
+    story = cli("task", "smoke_here").out
+    assert re.search(r"^attempt 1  here\S*  job \S+ .* succeeded", story, re.MULTILINE), story
+    assert re.search(r"^\d\d:\d\d:\d\d  it ended: succeeded$", story, re.MULTILINE), story
+    for verb in ("replan", "hold"):
+        assert (cli(verb, "smoke_here").status, "has not started" in cli(verb, "smoke_here").err) == (1, True)
+    assert "goes on" in cli("release", "smoke_here").out
     assert "has ended already" in cli("cancel", "smoke_here").out
 
 

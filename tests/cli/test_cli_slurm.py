@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from datetime import datetime, timezone
 
 import pytest
@@ -136,3 +138,31 @@ def test_a_look_around_reads_the_queue(testbed, cli):
     assert (said.status, said.out.strip()) == (0, job)
     assert cli("exec", "anvil", f"scancel {job}").status == 2
     assert testbed.queue_state("anvil", job) in ("PENDING", "RUNNING")
+
+
+def test_what_waits_is_held_released_and_planned_anew_from_a_terminal(testbed, cli):
+    """The smoke job waits behind a job that has both nodes."""
+    whole = ("-p", "cpu", "-N", "2", "-n", "2", "-c", "128")
+    blocker = testbed.sbatch("delta", "sleep 600", *whole)
+    testbed.wait_running("delta", blocker)
+    cli.json("resources", "--refresh")
+    with subprocess.Popen(
+        [sys.executable, "-c", "from jupyter_diamond.cli import main; main()", "smoke", "delta", "--yes", "--wait", "90"],
+        env=cli.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as smoke:  # fmt: skip
+        wait_until(lambda: "pending" in cli("tasks", "--active").out, 30, "The smoke job does not wait")
+        assert "is held" in cli("hold", "smoke_delta").out
+        wait_until(lambda: len(queued(testbed)) == 1, 30, "Its job was not taken back")
+        assert cli.json("task", "smoke_delta")["held_by"] == "you"
+        assert cli("release", "smoke_delta").out == "smoke_delta goes on.\n"
+        wait_until(lambda: len(queued(testbed)) == 2, 30, "It did not go on")
+        assert "delta:cpu is still the best place" in cli("replan", "smoke_delta").out
+        testbed.run("delta", "scancel", blocker)
+        assert smoke.wait(90) == 0
+    story = cli("task", "smoke_delta").out
+    for said in ("you held it", "you released it", "still the best place", "attempt 2 ended: succeeded"):
+        assert said in story, story
+
+
+def queued(testbed):
+    return testbed.run("delta", "squeue", "-h", "-t", "running,pending", "-o", "%i").stdout.split()

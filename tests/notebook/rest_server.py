@@ -154,12 +154,35 @@ class Pool:
                 host="node1",
             )
             self.results[task.id] = ResultView(
-                task_id=task.id, attempt=1, manifest=manifest, key=KEY, inline=inline, outputs=tuple(outputs)
+                task_id=task.id,
+                attempt=task.attempt.n,
+                manifest=manifest,
+                key=KEY,
+                inline=inline,
+                outputs=tuple(outputs),
             )
         return self.change(name, State.COMPLETING, kind="attempt.result_ready", result_ready=True)
 
     def end(self, name: str, state: State = State.COMPLETED, **attempt: Any) -> Task:
         return self.change(name, state, kind="attempt.terminal", **attempt)
+
+    def follow(self, name: str, why: str, state: State = State.NODE_FAIL, **attempt: Any) -> Task:
+        """The newest attempt is over, and another one has begun: one event, as the store tells it."""
+        with self.lock:
+            task = self.named(name)
+            ended = task.attempt.model_copy(update={"state": state, "state_since": now(), "ended_at": now(), **attempt})
+            fresh = {"n": ended.n + 1, "state": State.WAITING, "step": "retry", "why": why, "result_ready": False}
+            fresh |= {"native": None, "started_at": None, "raw_state": "", "token": f"dmd-{ended.n + 1:016d}"}
+            begun = task.attempt.model_copy(update=fresh)
+            new = task.model_copy(
+                update={
+                    "state": begun.state, "phase": begun.state.phase, "outcome": None,
+                    "attempts": (*task.attempts[:-1], ended, begun),
+                }
+            )  # fmt: skip
+            self.results.pop(task.id, None)
+            self.logs.pop(task.id, None)
+            return self._event("task.retry", new, {"attempt": begun.n, "why": why})
 
     def finish(self, name: str, values: dict[str, Any] | None = None, **how: Any) -> Task:
         self.return_result(name, values, **how)
@@ -473,6 +496,9 @@ class Handler(BaseHTTPRequestHandler):
         if what == "cancel":
             pool.change(task.name, kind="task.cancel_requested", task={"cancel_requested_by": "you"})
             return pool.end(task.name, State.CANCELLED)
+        if what in ("hold", "release"):
+            held = "you" if what == "hold" else None
+            return pool.change(task.name, kind="task.held" if held else "task.released", task={"held_by": held})
         if what == "decision":
             return pool.plan(task.envelope)
         if what == "events":

@@ -229,6 +229,12 @@ def test_tables_texts_and_help(kernel, rest):
     assert "did you mean %diamond logs?" in kernel.run("%diamond lgos fit").everything
     assert "no task named 'nope'" in kernel.run("%diamond task nope").everything
     assert "fit" in kernel.ok("%diamond task fit").displays[0]["data"]["text/plain"]
+    assert "attempt 1  delta" in kernel.ok("print(fit.timeline())").stdout
+    kernel.ok("%diamond hold fit")
+    assert kernel.ok("print(fit.task.held_by)").stdout == "you\n"
+    kernel.ok("%diamond release fit")
+    assert kernel.ok("print(fit.task.held_by)").stdout == "None\n"
+    assert "--unpin" in kernel.ok("%diamond replan ?").result
     kernel.ok("%diamond cancel fit")
     kernel.ok("fit.wait(20)")
     assert kernel.ok("print(fit.state.value)").stdout == "cancelled\n"

@@ -6,6 +6,7 @@ import pytest
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope, Runtime, Span
+from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.notebook.options import parse_submit
 
 
@@ -22,6 +23,11 @@ def test_a_whole_line_becomes_an_envelope():
     assert said.again
     assert said.wait
     assert not said.dry_run
+
+
+def test_what_it_may_do_by_itself_is_bounded():
+    assert parse_submit("fit").healing == Healing(retries=3, moves=2, segments=1)
+    assert parse_submit("fit --retries 0 --moves 5 --segments 12").healing == Healing(retries=0, moves=5, segments=12)
 
 
 def test_what_the_nodes_must_be_is_a_part_of_the_envelope():
@@ -112,6 +118,9 @@ def test_lists_may_be_written_in_any_natural_way(line):
         ("fit --time 90", "--time: "),
         ("fit --time -10m", "--time: "),
         ("fit --time soon", "--time: "),
+        ("fit --retries many", "--retries: 'many' is not a number of times"),
+        ("fit --moves -1", "--moves: '-1' is not a number of times"),
+        ("fit --segments 0", "--segments: '0' is not a number"),
         ("fit --lang r", "--lang cannot be 'r'; choose one of python, bash"),
         ("fit --site :gpu", "is not SITE or SITE:PARTITION"),
         ("fit --site delta:", "is not SITE or SITE:PARTITION"),

@@ -136,6 +136,42 @@ def test_a_value_that_did_not_come_back_is_named_and_the_others_are_there(sessio
     assert session.shell.user_ns == {"model": 7}
 
 
+BROKEN = CellError(ename="OSError", evalue="[Errno 116] Stale file handle", traceback=("line 1",))
+
+
+def test_a_failure_that_another_attempt_mends_is_not_the_result(session, rest):
+    """The receipt of the first attempt is there before anybody knows that another one follows."""
+    fit = submit(session)
+    rest.pool.start("fit")
+    rest.pool.log("fit", "of the first\n")
+    rest.pool.return_result("fit", error=BROKEN)
+    rest.pool.follow("fit", "Run again: the node failed under attempt 1.", failure="node")
+    rest.pool.start("fit", job="812399")
+    rest.pool.log("fit", "of the second\n")
+    rest.pool.finish("fit", {"model": 7})
+    assert fit.result(timeout=5) == 7
+    assert fit.wait(5)
+    assert session.shell.user_ns == {"model": 7}
+    assert (fit.state, len(fit.task.attempts)) == (State.COMPLETED, 2)
+    assert fit._following.log == "of the second\n"
+
+
+def test_a_failure_that_nothing_follows_is_told_at_the_end(session, rest):
+    fit = submit(session)
+    rest.pool.finish("fit", error=BROKEN)
+    with pytest.raises(RemoteError, match="Stale file handle"):
+        fit.result(timeout=5)
+
+
+def test_the_programs_own_error_is_told_before_its_scheduler_has_spoken(session, rest):
+    fit = submit(session)
+    rest.pool.start("fit")
+    rest.pool.return_result("fit", error=CellError(ename="KeyError", evalue="'x'", traceback=("line 1",)))
+    with pytest.raises(RemoteError, match="KeyError"):
+        fit.result(timeout=5)
+    assert fit.task.state is State.COMPLETING
+
+
 def test_a_value_with_a_foreign_signature_is_not_opened(session, rest):
     fit = submit(session)
     rest.pool.return_result("fit", {"model": 7})

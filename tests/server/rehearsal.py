@@ -12,6 +12,7 @@ from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.forecast import Forecasts, SiteForecasts
+from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.history import HistorySeries, SiteHistory
 from jupyter_diamond.model.looks import (
     Accounted,
@@ -178,6 +179,19 @@ class RehearsalService:
         task = self.store.request_cancel(self.store.task(ref).id, by, at(9))
         await self.tell(before)
         return task
+
+    async def replan(self, ref, by, *, unpin=False):
+        before = self.store.newest_event()
+        wanted = Withdrawal(by=by, then="replan", unpin=unpin)
+        task = self.store.withdraw(self.store.task(ref).id, wanted, at(9))
+        await self.tell(before)
+        return task
+
+    async def hold(self, ref, by):
+        return self.store.hold(self.store.task(ref).id, by, at(9))
+
+    async def release(self, ref, by):
+        return self.store.release(self.store.task(ref).id, by, at(9))
 
     async def decision(self, ref):
         return self.store.decision(self.store.task(ref).id)

@@ -99,6 +99,20 @@ async def test_cancel_decision_and_events_of_a_task(ask, submit, service):
     assert page["cursor"] == 3
 
 
+async def test_what_has_not_started_is_planned_anew_held_and_released(ask, submit, service):
+    await submit()
+    assert (await ask("POST", "tasks/fit/hold", form={})).json["held_by"] == "you"
+    assert (await ask("POST", "tasks/fit/release", form={})).json["held_by"] is None
+    wanted = (await ask("POST", "tasks/fit/replan", form={"unpin": True})).json["attempts"][-1]["withdrawal"]
+    assert (wanted["by"], wanted["then"], wanted["unpin"]) == ("you", "replan", True)
+    assert (await ask("POST", "tasks/fit/replan", form={"pin": 1}, good=False)).code == 400
+    service.store.update_attempt(
+        service.store.task("fit").id, 1, at=at(10), type="attempt.state_changed", data={}, changes={"state": "running"}
+    )
+    refused = await ask("POST", "tasks/fit/hold", form={})
+    assert (refused.code, refused.json["code"]) == (409, "conflict")
+
+
 async def test_logs_are_text_in_json(ask, submit, service):
     await submit()
     got = await ask("GET", "tasks/fit/logs")
