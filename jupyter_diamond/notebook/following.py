@@ -37,6 +37,7 @@ class Following:
         self.turn = threading.RLock()
         """Held while the task is brought up to date: one thread at a time fetches and judges its result."""
         self.task = task
+        self._attempts = len(task.attempts)
         self.decision: Decision | None = None
         self.result: ResultView | None = None
         self.log = ""
@@ -61,11 +62,17 @@ class Following:
         with self._lock:
             if task.version < self.task.version:
                 return
-            if len(task.attempts) > len(self.task.attempts):  # another job, with a log and a place of its own
-                self.log, self.log_offset, self.decision = "", 0, None
+            self.turn_to(task)
             self.task = task
             self.outage = self._trouble = ""  # the server has just answered
         self.redraw()
+
+    def turn_to(self, task: Task) -> None:
+        """Where another attempt has begun: it is another job, with a log and a place of its own."""
+        with self._lock:
+            if len(task.attempts) > self._attempts:
+                self._attempts = len(task.attempts)
+                self.log, self.log_offset, self.decision = "", 0, None
 
     def take_result(self, view: ResultView, *, final: bool = False) -> None:
         """Decode what came inline and bind it at once; larger values follow from a thread of their own.

@@ -152,6 +152,7 @@ class Watcher:
             following.take_no_result(ResultUnavailable(gone.message))
             self._end(following)
             return
+        following.turn_to(task)
         refused = None
         if task.attempt and task.attempt.result_ready:
             refused = self._fetch_result(following, final=task.state.terminal)
