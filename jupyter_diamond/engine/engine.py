@@ -63,7 +63,7 @@ class Engine:
         )  # fmt: skip
         self.healer = Healer(ledger, links, self.collector, self.planner, log)
         self.asked = Asked(ledger, self.planner)
-        self._overruns = Overruns(ledger, self.planner, log, hand_on=self.adopt)
+        self._overruns = Overruns(ledger, self.planner, log, tasks=self._watched, hand_on=self.adopt)
         self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
         self._owned: set[asyncio.Task[None]] = set()
@@ -113,6 +113,10 @@ class Engine:
             self._log.warning("task %s runs at %s, which is no longer in the catalogue", task.id, newest(task).site)
             return
         watcher.watch(task, inputs)
+
+    def _watched(self) -> list[Task]:
+        """Every task that is being watched, as it is known here."""
+        return [known.task for watcher in self._watchers.values() for known in watcher.watched.values()]
 
     @staticmethod
     def _knows_better(watcher: SiteWatcher, task: Task) -> bool:

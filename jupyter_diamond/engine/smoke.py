@@ -10,6 +10,7 @@ from jupyter_diamond.cell.pack import pack
 from jupyter_diamond.cell.spec import Spec
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.model.envelope import Envelope, Span
+from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.looks import Accounted
 from jupyter_diamond.model.task import Attempt, KernelPython, TaskRequest
 
@@ -33,6 +34,7 @@ def smoke_job(link: SiteLink, client_token: str) -> tuple[TaskRequest, bytes]:
         digest=bundle.digest, bundle_sha256=bundle.sha256,
         python=KernelPython(executable=sys.executable, version=version),
         envelope=Envelope(site=link.name, partition=link.site.partition, walltime_s=Span.exactly(SMOKE_S)),
+        healing=Healing(retries=0, moves=0),  # what goes wrong there is what it is sent for
     )  # fmt: skip
     return request, bundle.data
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from jupyter_diamond.engine.heal.causes import refusal
+from jupyter_diamond.engine.heal.causes import Ended
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
@@ -263,12 +263,12 @@ class Submitter:
     async def _reject(self, task: Task, problem: DiamondError, *, advice: str = "") -> Task:
         if isinstance(problem, NotFound):
             advice = "Run the cell again."
-        return await self._ledger.update(
-            task, "attempt.terminal", {"state": State.REJECTED.value},
-            state=State.REJECTED, cause=problem.message, evidence=problem.evidence, ended_at=from_epoch(time.time()),
-            next=advice or "Change the request, or choose another site with --site.",
-            failure=refusal((problem.message, *problem.evidence)).failure,
-        )  # fmt: skip
+        changes = {
+            "state": State.REJECTED, "cause": problem.message, "evidence": problem.evidence,
+            "ended_at": from_epoch(time.time()),
+            "next": advice or "Change the request, or choose another site with --site.",
+        }  # fmt: skip
+        return await self._healer.end(task, changes, Ended(State.REJECTED))
 
     async def _cancelled(self, task: Task) -> Task:
         return await self._ledger.update(

@@ -120,7 +120,7 @@ def card_view(
         action=task.next,
         trouble=here.outage or (attempt.trouble if attempt and not ended else ""),
         bound=", ".join(here.bound),
-        note=here.note,
+        note=here.note if ended else f"{_again(attempt)} {here.note}".strip(),
         why_here=task.why_here,
         candidates=_candidates(decision),
         captured=_captured(task),
@@ -182,9 +182,16 @@ def _started_at(task: Task, attempt: Attempt | None) -> float | None:
 def _word(task: Task, state: State, word: str, *, result_here: bool) -> str:
     if state is State.CANCELLED and task.cancel_requested_by:
         return f"cancelled by {task.cancel_requested_by}"
+    if task.held_by is not None and state is State.WAITING:
+        return f"held by {task.held_by}, to be sent"
     if state is State.COMPLETING and result_here:
         return "finishing, the result is here"
     return word
+
+
+def _again(attempt: Attempt | None) -> str:
+    """Why this attempt follows another one."""
+    return attempt.why if attempt is not None else ""
 
 
 def _ready(task: Task) -> bool:
@@ -208,7 +215,8 @@ def _timing(task: Task, attempt: Attempt | None, now: datetime) -> str:
     if attempt is None:
         return ""
     if attempt.started_at is not None:
-        waited = (attempt.started_at - task.created_at).total_seconds()
+        since = task.created_at if attempt.n == 1 else attempt.created_at
+        waited = (attempt.started_at - since).total_seconds()
         after = f"{span_of_time(waited)} after submit" if waited >= 1 else "at once"
         return f"started {wall_clock(attempt.started_at, now)}, {after}"
     if task.phase is Phase.PENDING:

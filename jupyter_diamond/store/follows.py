@@ -40,6 +40,8 @@ def end_and_follow(
     row = connection.execute(select(tasks.c.cancel_requested_by, tasks.c.attempts).where(tasks.c.id == task_id)).one()
     follows = row.cancel_requested_by is None and row.attempts == n == following.attempt.n - 1
     state = State(changes["state"]).value
+    if row.cancel_requested_by is not None and state == State.CANCELLED.value:
+        changes = {**changes, "cause": f"Cancelled by {row.cancel_requested_by}."}
     said = {"state": state, "attempt": n, **({"followed_by": n + 1} if follows else {})}
     ended = attempt_rows.change(
         connection, task_id, n, at=at, kind="attempt.terminal", data=said, changes=changes, dedup_key=f"terminal:{n}"

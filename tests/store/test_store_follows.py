@@ -91,6 +91,14 @@ def test_nothing_follows_once_the_user_has_cancelled(store):
     assert types(store, newest) == ["attempt.terminal"]
 
 
+def test_a_job_that_was_taken_back_while_its_user_cancelled_says_who_did(store):
+    put_task(store)
+    store.request_cancel("t0000001", "you", at(4))
+    gone = {"state": State.CANCELLED, "cause": "Taken back from alpha: you asked for it."}
+    task = store.end_attempt("t0000001", 1, at=at(6), changes=gone, following=follower())
+    assert (task.state, task.cause, len(task.attempts)) == (State.CANCELLED, "Cancelled by you.", 1)
+
+
 def test_an_end_that_was_told_already_is_followed_once(store):
     """Two readers of accounting may bring the same row; the second finds the attempt ended."""
     put_task(store)

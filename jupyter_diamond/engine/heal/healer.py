@@ -184,6 +184,7 @@ def _with(task: Task, changes: dict[str, Any]) -> Task:
 
 def _advice(stop: Stop, changes: dict[str, Any], cause: Cause) -> str:
     """What the user could do: where another try was thought of, also why there is none."""
+    known = str(changes.get("next", ""))
     if cause.failure in ("oom", "timeout", "node", "preempt", "launch", "endpoint"):
         return f"{stop.why} {stop.change}".strip()
-    return stop.change or str(changes.get("next", ""))
+    return known if changes["state"] is State.REJECTED else f"{known} {stop.change}".strip()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from jupyter_diamond.engine.ledger import Ledger
@@ -42,9 +42,16 @@ class Overruns:
     """Looks at what waits, twice a minute; it asks no site but for the plan of a task that has overrun."""
 
     def __init__(
-        self, ledger: Ledger, planner: Planner, log: logging.Logger, *, hand_on: Callable[[Task], None]
+        self,
+        ledger: Ledger,
+        planner: Planner,
+        log: logging.Logger,
+        *,
+        tasks: Callable[[], Iterable[Task]],
+        hand_on: Callable[[Task], None],
     ) -> None:
-        self._ledger, self._planner, self._log, self._hand_on = ledger, planner, log, hand_on
+        """``tasks`` are those that are being watched, as they are known here: looking costs the store nothing."""
+        self._ledger, self._planner, self._log, self._tasks, self._hand_on = ledger, planner, log, tasks, hand_on
         self._forecasts: dict[tuple[str, int], _Forecast] = {}
         self._looks: dict[tuple[str, int], float] = {}
 
@@ -59,8 +66,7 @@ class Overruns:
 
     async def look(self) -> None:
         """Plan again what has overrun its forecast, and have it taken back where another place is clearly better."""
-        waiting = {(task.id, task.attempts[-1].n): task for task in await self._ledger.do(self._ledger.store.active)}
-        waiting = {key: task for key, task in waiting.items() if _waits(task)}
+        waiting = {(task.id, task.attempts[-1].n): task for task in self._tasks() if _waits(task)}
         for kept in (self._forecasts, self._looks):
             for key in kept.keys() - waiting.keys():
                 del kept[key]
