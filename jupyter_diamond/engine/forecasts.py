@@ -1,4 +1,5 @@
-"""What is known for forecasting: every site's newest queue, what its jobs use of their limits, how far off we were.
+"""What is known for forecasting: every site's newest queue, what its jobs use of their limits, how far off we were, and
+how long our own work took to get ready and to run where.
 
 All of it is used in one thread of its own, learning and deciding alike: neither blocks the loop, and nothing changes
 under a decision that is being made.
@@ -18,12 +19,13 @@ from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.forecast import ForecastRecord, SiteForecasts
 from jupyter_diamond.model.forecast import Forecasts as Judged
-from jupyter_diamond.model.queue import PastJob, SiteQueue
+from jupyter_diamond.model.queue import OwnRun, PastJob, SiteQueue
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.parsing.durations import up_to_minutes
 from jupyter_diamond.placement.forecast.calibration import Bands, judged, trusts_replay
 from jupyter_diamond.placement.forecast.observed import ended_between
 from jupyter_diamond.placement.forecast.runtimes import Runtimes
+from jupyter_diamond.placement.forecast.sites import preparations, speeds
 from jupyter_diamond.placement.forecast.wait import Forecaster
 from jupyter_diamond.placement.world import World
 
@@ -44,6 +46,8 @@ class Forecasts:
         self._runtimes: dict[str, Runtimes] = {}
         self._records: OrderedDict[tuple[str, int], ForecastRecord | None] = OrderedDict()
         self._bands, self._trusts = Bands(), dict[str, bool]()
+        self._runs: OrderedDict[tuple[str, int], OwnRun] = OrderedDict()
+        self._speeds, self._prepare_s = dict[str, float](), dict[str, float]()
         self._started = True
         """There may be outcomes that were not read yet."""
         self._ended: OrderedDict[str, None] = OrderedDict()
@@ -132,7 +136,8 @@ class Forecasts:
             forecaster=Forecaster(
                 now=time.time(), queues=dict(self._queues), runtimes=dict(self._runtimes), bands=self._bands,
                 trusts_replay=self._trusts,
-            )
+            ),
+            speeds=self._speeds, prepare_s=self._prepare_s,
         )  # fmt: skip
 
     async def judged(self, sites: Iterable[str]) -> Judged:
@@ -172,6 +177,17 @@ class Forecasts:
             records = self._outcomes()
             self._bands = await self.run(lambda: Bands.learnt(records))
             self._trusts = trusts_replay(records, now=time.time())
+        await self._read_runs()
+
+    async def _read_runs(self) -> None:
+        """How long sites take to get ready, and how fast they are, from attempts of ours that ended well."""
+        new = await self._ledger.do(self._ledger.store.own_runs, frozenset(self._runs))
+        self._runs.update(new)
+        while len(self._runs) > _OUTCOMES_KEPT:
+            self._runs.popitem(last=False)
+        if new:
+            runs = tuple(self._runs.values())
+            self._prepare_s, self._speeds = await self.run(lambda: (preparations(runs), speeds(runs)))
 
 
 def _past(task: Task, attempt: Attempt, me: str) -> PastJob | None:

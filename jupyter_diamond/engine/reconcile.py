@@ -51,9 +51,18 @@ def from_folder(attempt: Attempt, seen: Seen) -> dict[str, Any]:
             changes["native"] = NativeJob(id=seen.started.native, cluster=native.cluster)
     if seen.end is not None and not attempt.result_ready:
         changes |= {"state": State.COMPLETING, "result_ready": seen.manifest is not None, "trouble": ""}
+        changes |= _from_receipt(seen.manifest)
         if seen.manifest is not None and seen.manifest.max_rss_bytes:
             changes["max_rss_bytes"] = seen.manifest.max_rss_bytes
     return changes
+
+
+def _from_receipt(manifest: Manifest | None) -> dict[str, Any]:
+    """When the cell began; nothing where the receipt names no moment that there is."""
+    try:
+        return {} if manifest is None else {"cell_started_at": from_epoch(manifest.started_at)}
+    except (ValueError, OverflowError, OSError):  # foreign text is data: it may say 1e300, or no number at all
+        return {}
 
 
 def _same_job(native: NativeJob, claimed: str) -> bool:
@@ -71,6 +80,7 @@ def final(
         "next": _next(ending, manifest), "evidence": ending.evidence, "exit_code": row.exit_code, "signal": row.signal,
         "trouble": "",
     }  # fmt: skip
+    changes |= _from_receipt(manifest)
     changes |= {name: getattr(row, name) for name in ("started_at", "ended_at", "max_rss_bytes") if getattr(row, name)}
     if row.nodes:
         changes["nodes"] = row.nodes

@@ -40,6 +40,8 @@ class Estimate(Value):
     run_s: float | None = None
     run_assumed: bool = False
     """Nobody said how long it runs: the ranges that are asked suggest that more of them is faster."""
+    speed: float | None = None
+    """The run time there over that at a site of mean speed, as work of yours ran; it is in ``run_s`` already."""
     prepare_s: float | None = None
     transfer_s: float | None = None
     total_s: float | None = None

@@ -76,6 +76,20 @@ class SiteQueue:
     me: str = ""
 
 
+class OwnRun(NamedTuple):
+    """An attempt of ours that ended well, for learning about its site.
+
+    ``work`` is what ran, but for the values that it was given: (name, notebook, digest of the text, units).
+    ``prepare_s`` is from the start of the job to that of its cell, and negative where two clocks differ; ``run_s`` from
+    there to the end. None is unknown.
+    """
+
+    site: str
+    work: tuple[str, str, str, int]
+    prepare_s: float | None
+    run_s: float | None
+
+
 class PastJob(NamedTuple):
     """A job that has ended, for learning how much of their limit jobs use. ``used_s``: how long it ran."""
 

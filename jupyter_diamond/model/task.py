@@ -103,6 +103,8 @@ class Attempt(Value):
     created_at: UtcTime
     submitted_at: UtcTime | None = None
     started_at: UtcTime | None = None
+    cell_started_at: UtcTime | None = None
+    """When the cell itself began, by its receipt: between the two the job got ready."""
     ended_at: UtcTime | None = None
     expected_start_at: UtcTime | None = None
     nodes: str = ""

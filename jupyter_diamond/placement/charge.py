@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.policy import ChargeModel
 from jupyter_diamond.model.snapshot import Record
@@ -9,16 +11,35 @@ from jupyter_diamond.model.snapshot import Record
 _HOUR_S = 3600.0
 
 
-def charge_of(size: Size, seconds: float, record: Record | None) -> tuple[float | None, str]:
-    """(amount, unit) for so many seconds; the amount is None where it cannot be known."""
+class Rate(NamedTuple):
+    """What a size is charged for by the hour, of which the shortest time is charged in any case. None: not known."""
+
+    units: float | None
+    factor: float
+    least_s: float
+    unit: str
+
+    def of(self, seconds: float) -> float | None:
+        """The charge for so many seconds."""
+        if self.units is None:
+            return None
+        return self.units * (max(seconds, self.least_s) / _HOUR_S) * self.factor
+
+
+def rate_of(size: Size, record: Record | None) -> Rate:
+    """By the documented rule of the site."""
     model = record.policy.charge if record is not None and record.policy is not None else None
     if record is None or model is None or model.factor is None:
-        return None, "" if model is None else model.unit
+        return Rate(None, 1.0, 0.0, "" if model is None else model.unit)
     per_node = _units_of_node(size, model, record)
-    if per_node is None:
-        return None, model.unit
-    hours = max(seconds, float(model.least_s or 0)) / _HOUR_S
-    return size.nodes * per_node * hours * model.factor, model.unit
+    units = None if per_node is None else size.nodes * per_node
+    return Rate(units, model.factor, float(model.least_s or 0), model.unit)
+
+
+def charge_of(size: Size, seconds: float, record: Record | None) -> tuple[float | None, str]:
+    """(amount, unit) for so many seconds; the amount is None where it cannot be known."""
+    rate = rate_of(size, record)
+    return rate.of(seconds), rate.unit
 
 
 def _units_of_node(size: Size, model: ChargeModel, record: Record) -> float | None:

@@ -133,7 +133,7 @@ def _slower(candidate: Candidate, best: Candidate) -> list[str]:
     """The terms in which it takes longer, and by how much in all where more than the wait differs."""
     if candidate.estimate is None or best.estimate is None:
         return []
-    longer = _longer_terms(candidate.estimate, best.estimate)
+    longer = _longer_terms(candidate.estimate, best.estimate, name(best))
     most = max((seconds for seconds, _ in longer), default=0.0)
     reasons = [said for seconds, said in longer if seconds >= _WORTH_SAYING * most]
     ours, theirs = total_of(candidate), total_of(best)
@@ -143,13 +143,18 @@ def _slower(candidate: Candidate, best: Candidate) -> list[str]:
     return [*reasons, f"would be {later(candidate, best)}"]
 
 
-def _longer_terms(ours: Estimate, theirs: Estimate) -> list[tuple[float, str]]:
+def _longer_terms(ours: Estimate, theirs: Estimate, best: str) -> list[tuple[float, str]]:
     """By how many seconds each term is longer, and how that is said."""
     moved = theirs.transfer_s or 0.0
     runs = "is assumed to run {} longer" if ours.run_assumed else "runs {} longer"
+    if (ours.speed or 1.0) > (theirs.speed or 1.0):
+        runs += " (as work of yours did)"
+    ready = "needs {} longer to get ready"
+    if theirs.prepare_s is None:  # unknown is not zero
+        ready = f"needs {{}} to get ready (not known of {best})"
     found = [
         ((ours.run_s or 0.0) - (theirs.run_s or 0.0), runs),
-        ((ours.prepare_s or 0.0) - (theirs.prepare_s or 0.0), "needs {} longer to get ready"),
+        ((ours.prepare_s or 0.0) - (theirs.prepare_s or 0.0), ready),
         ((ours.transfer_s or 0.0) - moved, f"needs {{}}{' longer' if moved >= 1 else ''} to move the data"),
     ]
     return [(seconds, says.format(about(seconds))) for seconds, says in found if seconds >= 1]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.forecast import Estimate, Forecast
 
-from .charge import charge_of
+from .charge import rate_of
 from .forecast.calibration import simplest
 from .forecast.wait import Look
 from .place import Place
@@ -39,7 +39,7 @@ def weigh(envelope: Envelope, place: Place, world: World, *, rough: bool = False
     found = [
         _weighed(envelope, place, sized, forecast, world) for sized, forecast in zip(sizes, forecasts, strict=True)
     ]
-    return tuple(sorted(found, key=lambda each: _by_objective(envelope, each)))
+    return tuple(sorted(found, key=lambda each: _by_objective(envelope, each)) if len(found) > 1 else found)
 
 
 def _by_objective(envelope: Envelope, each: Weighed) -> tuple[float, ...]:
@@ -55,16 +55,18 @@ def _by_objective(envelope: Envelope, each: Weighed) -> tuple[float, ...]:
 
 def _weighed(envelope: Envelope, place: Place, sized: Sized, forecast: Forecast, world: World) -> Weighed:
     site, record = place.site.name, place.record
-    run = run_of(envelope, sized.size, speed=world.speeds.get(site, 1.0))
+    speed = world.speeds.get(site)
+    run = run_of(envelope, sized.size, speed=1.0 if speed is None else speed)
     terms = (run.seconds, world.prepare_s.get(site), world.transfer_s.get(site))
     known = [each for each in terms if each is not None]
     total = None if forecast.wait_s is None else forecast.wait_s + sum(known)
     limit = float(sized.size.walltime_s)
     charged = limit if run.seconds is None or run.assumed else min(run.seconds, limit)
-    at_most, unit = charge_of(sized.size, limit, record)
+    rate = rate_of(sized.size, record)
     estimate = Estimate(
-        forecast=forecast, run_s=terms[0], run_assumed=run.assumed, prepare_s=terms[1], transfer_s=terms[2],
-        total_s=total, charge=charge_of(sized.size, charged, record)[0], charge_at_most=at_most, charge_unit=unit,
+        forecast=forecast, run_s=terms[0], run_assumed=run.assumed, speed=None if run.seconds is None else speed,
+        prepare_s=terms[1], transfer_s=terms[2], total_s=total, charge=rate.of(charged),
+        charge_at_most=rate.of(limit), charge_unit=rate.unit,
     )  # fmt: skip
     told = forecast.method in {"fits_now", "replay"} and record is not None
     return Weighed(sized.size, forecast.method == "fits_now" if told else sized.starts_now, estimate)

@@ -158,6 +158,9 @@ def chosen_lines(decision: Decision) -> list[str]:
     lines = [f"Size: {words.size(choice.size)}, for {words.duration(choice.size.walltime_s)}."]
     if choice.estimate is not None:
         lines.append(f"Time: {terms(choice.estimate)}.")
+        speed = choice.estimate.speed
+        if speed is not None and speed != 1.0:
+            lines.append(f"Speed: work of yours took {speed:g} times as long there as at your sites on the whole.")
         if charge(choice.estimate) != UNKNOWN:
             lines.append(f"Charge: {charge(choice.estimate)}.")
     return lines

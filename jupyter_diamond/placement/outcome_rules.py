@@ -5,6 +5,7 @@ They need a size's estimate, so they are asked after sizing; a size that they re
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -31,10 +32,14 @@ def capacity_now(place: Place, weighed: Weighed) -> Verdict:
     gpus = weighed.size.gpus > 0
     free = None if record is None else record.gpus_free if gpus else record.cpus_free
     observed = "unknown" if free is None else f"{words.count(free, 'GPU' if gpus else 'core')} free"
-    required = words.size(weighed.size)
-    if weighed.starts_now:
+    return _now(weighed.starts_now, observed, words.size(weighed.size))
+
+
+@functools.lru_cache(maxsize=4096)
+def _now(starts_now: bool | None, observed: str, required: str) -> Verdict:
+    if starts_now:
         return verdict(NOW, "pass", observed, required, "It fits on what is free now.", soft=True)
-    if weighed.starts_now is None:
+    if starts_now is None:
         return verdict(NOW, "unknown", observed, required, "Whether it fits now is not known.", soft=True)
     return verdict(NOW, "fail", observed, required, "It does not fit on what is free now: it waits.", soft=True)
 
@@ -131,7 +136,7 @@ def _against(balance: Balance, charge: _Charge, place: Place, weighed: Weighed, 
     said = f"{balance.account} has {left} left" + (
         "" if charge.amount is None else f", and it can be charged {required}"
     )
-    ask = f": ask for {change}" if change else ""
+    ask = f": ask for {change}" if change else ": name another --account, or another --site"
     return verdict("credit", "fail", left, required, f"{said}{ask}.", change=change)
 
 

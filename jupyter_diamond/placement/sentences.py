@@ -154,4 +154,11 @@ def _nowhere(envelope: Envelope, candidates: Sequence[Candidate]) -> str:
         reasons.setdefault(said, []).append(name(closest))
     parts = [f"{', '.join(names)}: {said}" for said, names in reasons.items()]
     where = "No site" if envelope.site is None else envelope.site
-    return f"{where} {'can' if envelope.site is None else 'cannot'} run this. " + "; ".join(parts) + "."
+    silent = all(_silent(candidate) for candidate in candidates if candidate.site in asked)
+    again = " Try again when one answers: %diamond sites shows since when each is silent, and why." if silent else ""
+    return f"{where} {'can' if envelope.site is None else 'cannot'} run this. " + "; ".join(parts) + f".{again}"
+
+
+def _silent(candidate: Candidate) -> bool:
+    """What is known of it is too old, or was never read."""
+    return any(each.rule == "health" and each.answer != "pass" for each in candidate.verdicts)

@@ -14,9 +14,10 @@ from .forecast.wait import Forecaster
 class World:
     """All of it is optional: what is not known is left out of the estimate, and said so.
 
-    By site: ``speeds`` is the run time there over the run time that the user names; ``prepare_s`` how long the
-    environment takes to be ready; ``transfer_s`` how long the data takes to get there; ``test_only_s`` the scheduler's
-    own estimate of the wait, by (site, partition). ``balances`` is what is left on accounts, where a site has told.
+    By site: ``speeds`` is the run time there over the run time that the user names; ``prepare_s`` how long a job takes
+    from its start to that of the cell; ``transfer_s`` how long the data takes to get there; ``test_only_s`` the
+    scheduler's own estimate of the wait, by (site, partition). ``balances`` is what is left on accounts, where a site
+    has told.
 
     ``simulated`` is at how many places a queue is simulated at most, the likeliest ones; at others jobs are counted.
     """

@@ -1,4 +1,5 @@
 """What forecasts are judged by and learn from: attempts that started, with their decisions, and jobs that have ended.
+Of our own that ended well, what they tell of their sites.
 
 A forecast is stored once, in the decision of its attempt, and what became of it in the attempt's times; here the two
 are read together. Of a decision only the chosen candidate and its rivals' totals are taken: the whole may be 100 kB.
@@ -6,6 +7,7 @@ are read together. Of a decision only the chosen candidate and its rivals' total
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -15,7 +17,8 @@ from sqlalchemy import Connection, Row, insert, select, text
 
 from jupyter_diamond.model.decision import Candidate
 from jupyter_diamond.model.forecast import ForecastRecord
-from jupyter_diamond.model.queue import PastJob
+from jupyter_diamond.model.queue import OwnRun, PastJob
+from jupyter_diamond.model.states import State
 
 from .rows import attempt_of
 from .schema import attempts, past_jobs
@@ -37,6 +40,10 @@ _OUTCOME = text(
     "SELECT task_id, n, body, json_extract(decision, '$.made_at') AS made_at, "  # noqa: S608 - columns of ours
     "json_extract(decision, '$.candidates[' || json_extract(decision, '$.chosen') || ']') AS chosen, "
     f"json_array({_RIVALS}) AS rivals FROM attempts WHERE task_id = :task_id AND n = :n"
+)
+_RUN = text(
+    "SELECT body, name, notebook, json_extract(request, '$.source') AS source FROM attempts "
+    "JOIN tasks ON tasks.id = attempts.task_id WHERE task_id = :task_id AND n = :n"
 )
 
 
@@ -79,4 +86,25 @@ def _record(row: Row[Any]) -> ForecastRecord | None:
         made_at=row.made_at, forecast=chosen.estimate.forecast, submitted_at=attempt.submitted_at,
         started_at=attempt.started_at, starts_now=chosen.starts_now, queue_ahead=chosen.queue_ahead,
         total_s=chosen.estimate.total_s, best_rival_s=min(rivals, default=None),
+    )  # fmt: skip
+
+
+def own_runs(connection: Connection, known: Collection[Key]) -> dict[Key, OwnRun]:
+    """The newest attempts that ended well and are not known yet, oldest first."""
+    ended = select(attempts.c.task_id, attempts.c.n).where(attempts.c.state == State.COMPLETED.value)
+    ended = ended.where(attempts.c.started_at.is_not(None)).order_by(attempts.c.started_at.desc())
+    keys = connection.execute(ended.limit(MOST_OUTCOMES)).all()
+    new = [key for key in reversed(keys) if tuple(key) not in known]
+    return {(task_id, n): _run(connection.execute(_RUN, {"task_id": task_id, "n": n}).one()) for task_id, n in new}
+
+
+def _run(row: Row[Any]) -> OwnRun:
+    attempt = attempt_of(row.body, None)
+    started, cell, ended, size = attempt.started_at, attempt.cell_started_at, attempt.ended_at, attempt.size
+    digest = hashlib.sha256((row.source or "").encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    whole = attempt.segment == 1  # one of several parts of the work says nothing of the whole
+    return OwnRun(
+        site=attempt.site, work=(row.name, row.notebook or "", digest, size.nodes * (size.gpus or size.cpus)),
+        prepare_s=None if started is None or cell is None else (cell - started).total_seconds(),
+        run_s=None if cell is None or ended is None or not whole else (ended - cell).total_seconds(),
     )  # fmt: skip

@@ -16,7 +16,7 @@ from jupyter_diamond.model.event import Event, EventType
 from jupyter_diamond.model.forecast import ForecastRecord
 from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.history import SiteHistory
-from jupyter_diamond.model.queue import PastJob
+from jupyter_diamond.model.queue import OwnRun, PastJob
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
@@ -304,6 +304,11 @@ class Store:
         """The jobs that are kept of a site, in the order in which they ended."""
         with self._database.read() as connection:
             return outcomes.past(connection, site)
+
+    def own_runs(self, known: Collection[outcomes.Key] = ()) -> dict[outcomes.Key, OwnRun]:
+        """What the newest attempts that ended well took, oldest first, but for those of ``known`` attempts."""
+        with self._database.read() as connection:
+            return outcomes.own_runs(connection, known)
 
     def outcomes(self, known: Collection[outcomes.Key] = ()) -> dict[outcomes.Key, ForecastRecord | None]:
         """Forecasts of the newest attempts that have started, oldest first, but for those of ``known`` attempts."""

@@ -32,6 +32,7 @@ export interface Attempt {
   created_at: string;
   submitted_at: string | null;
   started_at: string | null;
+  cell_started_at: string | null;
   ended_at: string | null;
   expected_start_at: string | null;
   nodes: string;
@@ -170,6 +171,7 @@ export interface Estimate {
   forecast: Forecast;
   run_s: number | null;
   run_assumed: boolean;
+  speed: number | null;
   prepare_s: number | null;
   transfer_s: number | null;
   total_s: number | null;

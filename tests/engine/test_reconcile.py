@@ -37,6 +37,23 @@ def manifest(**fields):
     )
 
 
+def test_the_receipt_says_when_the_cell_began():
+    began = datetime.fromtimestamp(5.0, timezone.utc)
+    receipt = manifest(outcome="OK").model_copy(update={"started_at": 5.0})
+    assert from_folder(attempt(), Seen(end=end(), manifest=receipt))["cell_started_at"] == began
+    ended = row(State.COMPLETED, "COMPLETED", exit_code=0)
+    assert final(ended, end(), receipt, attempt=attempt(), cancelled_by=None)["cell_started_at"] == began
+    assert "cell_started_at" not in final(ended, end(), None, attempt=attempt(), cancelled_by=None)
+
+
+@pytest.mark.parametrize("moment", [float("nan"), float("inf"), 1e300, -1e18])
+def test_a_receipt_of_no_moment_that_there_is_leaves_it_unknown(moment):
+    receipt = manifest(outcome="OK").model_copy(update={"started_at": moment})
+    changes = from_folder(attempt(), Seen(end=end(), manifest=receipt))
+    assert changes["result_ready"] is True
+    assert "cell_started_at" not in changes
+
+
 def test_a_queue_row_never_ends_an_attempt():
     changes = from_queue(attempt(), row(State.COMPLETED, "COMPLETED"), now=NOW)
     assert changes["state"] is State.COMPLETING

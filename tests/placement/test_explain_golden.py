@@ -130,7 +130,7 @@ def test_what_starts_now_says_what_it_costs_and_what_the_next_best_lacks():
     decision = starts_now()
     assert decision.sentence == (
         "delta:gpuA100x4 starts now (4 GPUs free), and costs about 4 SU, at most 8; "
-        "vista:gh would start now but runs 30 min longer."
+        "vista:gh would start now but runs 30 min longer (as work of yours did)."
     )
     blocks = unwrapped(decision)
     assert flat(blocks[0]) == decision.sentence
@@ -149,6 +149,23 @@ def test_what_starts_now_says_what_it_costs_and_what_the_next_best_lacks():
          "0", "12 s"],
         ["delta:cpu", "abc-gpu", "-", "-", "-", "-", "-", "40", "12 s"],
     ]  # fmt: skip
+
+
+def test_what_is_not_known_of_the_choice_is_not_held_against_another_in_silence():
+    decision = decided(
+        TWO_GPUS,
+        reading(gpus("delta", "gpuA100x4", "A100", memory=40, free=4, pending=0)),
+        reading(gpus("vista", "gh", "H200", memory=96, free=2, pending=0)),
+        world=World(Forecaster(now=NOW.timestamp()), prepare_s={"vista": 300.0}, speeds={"delta": 0.75, "vista": 1.0}),
+    )
+    assert decision.sentence.endswith(
+        "; vista:gh would start now but runs 30 min longer (as work of yours did), needs 5 min to get ready (not known "
+        "of delta:gpuA100x4) and would be done 35 min later."
+    )
+    assert unwrapped(decision)[2].splitlines()[1:3] == [
+        "Time: no wait + 1 h 30 min run = 1 h 30 min.",
+        "Speed: work of yours took 0.75 times as long there as at your sites on the whole.",
+    ]
 
 
 def test_who_waits_behind_a_job_reads_which_one_how_sure_that_is_and_why_not_where_it_would_start_now():

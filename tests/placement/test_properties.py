@@ -73,7 +73,12 @@ def drawn_pool(draw: random.Random) -> tuple[Snapshot, tuple[Site, ...], World]:
         if draw.random() < 0.5:
             rows = tuple(Balance(account=each, left=draw.choice([-1.0, 0.5, 6.0, 500.0])) for each in ("abc", "def"))
             told[name] = Balances(site=name, command="accounts", read_at=NOW, accounts=rows)
-    world = World(forecaster=Forecaster(now=NOW.timestamp()), balances=told)
+    names = [site.name for site in sites]
+    learnt = {
+        "speeds": {name: draw.choice([0.5, 1.25]) for name in names if draw.random() < 0.3},
+        "prepare_s": {name: draw.choice([0.0, 40.0]) for name in names if draw.random() < 0.3},
+    }
+    world = World(forecaster=Forecaster(now=NOW.timestamp()), balances=told, **learnt)
     return Snapshot(id=1, taken_at=NOW, sites=tuple(readings)), tuple(sites), world
 
 

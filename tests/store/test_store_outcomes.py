@@ -45,6 +45,29 @@ def test_a_forecast_is_read_with_its_real_start(store):
     assert store.outcomes(frozenset(found)) == {}
 
 
+def ended_task(store, number, *, name="fit", notebook="work/a.ipynb", state=State.COMPLETED, **times):
+    put_task(store, number, name, notebook)
+    store.update_attempt(
+        f"t{number:07d}", 1, at=at(99), type="attempt.terminal", data={}, changes={"state": state, **times}
+    )
+
+
+def test_what_ended_well_is_read_with_what_it_took_and_as_the_same_work_wherever_it_ran(store):
+    ended_task(store, 1, started_at=at(10), cell_started_at=at(12.5), ended_at=at(80))
+    ended_task(store, 2, started_at=at(5), ended_at=at(80), notebook=None)
+    ended_task(store, 3, state=State.FAILED, started_at=at(10), cell_started_at=at(12.5), ended_at=at(80))
+    ended_task(store, 4, started_at=at(20), cell_started_at=at(21), ended_at=at(23))
+    put_task(store, 5)
+    found = store.own_runs()
+    assert list(found) == [("t0000002", 1), ("t0000001", 1), ("t0000004", 1)], "oldest start first"
+    first, other, again = found["t0000001", 1], found["t0000002", 1], found["t0000004", 1]
+    assert (first.site, first.prepare_s, first.run_s) == ("alpha", 2.5, 67.5)
+    assert (other.prepare_s, other.run_s) == (None, None), "without the receipt nobody knows when the cell began"
+    assert first.work == again.work != other.work
+    assert (first.work[0], first.work[1], first.work[3]) == ("fit", "work/a.ipynb", 2)
+    assert store.own_runs(frozenset(found)) == {}
+
+
 def test_the_newest_past_jobs_of_each_site_are_kept_in_order(store, monkeypatch):
     monkeypatch.setattr(outcomes, "MOST_PAST", 5)
     jobs = [PastJob(str(number), 60.0, 1, 1.5, 100.0 + number) for number in range(9)]
