@@ -42,12 +42,13 @@ def candidates_at(envelope: Envelope, places: Sequence[Place], bench: Bench, wor
     """Every place as a candidate for this envelope."""
     verdicts = [bench.judge(place) for place in places]
     open_ = [at for at in range(len(places)) if not refused(verdicts[at])]
-    rough: set[int] = set()
+    rough = dict.fromkeys(open_, False)
     if len(open_) > world.simulated:
         likely = sorted(open_, key=lambda at: _likely(bench.conditions, places[at], verdicts[at], world))
-        rough = set(likely[world.simulated :])
+        rough |= dict.fromkeys(likely[world.simulated :], True)
     return [
-        _candidate_at(envelope, place, verdicts[at], bench, world, rough=at in rough) for at, place in enumerate(places)
+        _candidate_at(envelope, place, verdicts[at], bench, world, rough=rough.get(at))
+        for at, place in enumerate(places)
     ]
 
 
@@ -56,7 +57,7 @@ _Likely = tuple[bool, bool, bool, float, str, str]
 
 def _likely(envelope: Envelope, place: Place, verdicts: tuple[Verdict, ...], world: World) -> _Likely:
     """Where a place stands before its queue is looked at: known, the site's own choice, room now, least work there."""
-    unknown = any(verdict.answer == "unknown" and not verdict.soft for verdict in verdicts)
+    unknown = unmet(verdicts)[0] > 0
     drain_s = world.forecaster.drain_s(place.site.name, place.partition)
     if drain_s is None:
         pending = place.record.pending if place.record is not None else None
@@ -66,15 +67,17 @@ def _likely(envelope: Envelope, place: Place, verdicts: tuple[Verdict, ...], wor
 
 
 def _candidate_at(
-    envelope: Envelope, place: Place, verdicts: tuple[Verdict, ...], bench: Bench, world: World, *, rough: bool
+    envelope: Envelope, place: Place, verdicts: tuple[Verdict, ...], bench: Bench, world: World, *, rough: bool | None
 ) -> Judged:
+    """The place as a candidate; ``rough`` is None where its verdicts refuse it."""
     settled: list[_Settled] = []
-    if not refused(verdicts):
+    if rough is not None:
         sized_by, verdicts = _with_wishes(envelope, place, bench, verdicts)
         settled = _settled(envelope, sized_by, place, bench, world, rough=rough)
     best = settled[0] if settled else None
     if best is not None:
         verdicts += best.verdicts
+    lacks = unmet(verdicts)
     reading, record = place.reading, place.record
     read_at = reading.read_at if reading is not None else None
     candidate = Candidate(
@@ -83,7 +86,7 @@ def _candidate_at(
         account=envelope.account or place.site.account,
         size=best.weighed.size if best is not None else None,
         verdicts=verdicts,
-        feasible=all(verdict.answer == "pass" or verdict.soft for verdict in verdicts),
+        feasible=best is not None and not lacks[0] and not refused(best.verdicts),
         starts_now=best.weighed.starts_now if best is not None else None,
         estimate=best.weighed.estimate if best is not None else None,
         sizes=tuple((each.weighed.size, each.weighed.estimate) for each in settled[1:]),
@@ -91,12 +94,15 @@ def _candidate_at(
         record_age_s=max((bench.clock.now - read_at).total_seconds(), 0.0) if read_at is not None else None,
         simulated=place.site.simulated or (reading is not None and reading.simulated),
     )
-    return Judged(candidate, place, standing(envelope, candidate, place))
+    return Judged(candidate, place, standing(envelope, candidate, place, lacks))
 
 
 def refused(verdicts: Iterable[Verdict]) -> bool:
     """A condition is not met. What is only wished for refuses nothing."""
-    return any(verdict.answer == "fail" and not verdict.soft for verdict in verdicts)
+    for verdict in verdicts:  # noqa: SIM110 - asked for every size of every place: half the time of a generator
+        if verdict.answer == "fail" and not verdict.soft:
+            return True
+    return False
 
 
 def _with_wishes(
@@ -130,7 +136,7 @@ def _settled(
         open_ = [each for each in more if not refused(each.verdicts)]
         if open_:
             # unknown conditions, then wishes that are not met; among equals the order of the estimates stays
-            return sorted(open_, key=lambda each: unmet(each.verdicts))
+            return sorted(open_, key=lambda each: unmet(each.verdicts)) if len(open_) > 1 else open_
         found = found or more
     return found[:1]
 

@@ -21,11 +21,11 @@ Reads = Callable[["Seen"], Hashable]
 
 
 class Seen(NamedTuple):
-    """A place with what several rules read of it: its policy, and its kinds of node as values that hash fast."""
+    """A place with what several rules read of it: its policy, and a number that stands for its kinds of node."""
 
     place: Place
     policy: PartitionPolicy | None
-    shapes: tuple[Hashable, ...]
+    shapes: int
 
 
 class Rule(NamedTuple):
@@ -193,13 +193,15 @@ class Bench:
         self.conditions = without_wishes(envelope)
         self._asked = [_asked(rule, envelope, self.conditions) for rule in RULES]
         self._held: list[Place] = []
+        self._shapes: dict[tuple[Hashable, ...], int] = {}
 
     def judge(self, place: Place) -> tuple[Verdict, ...]:
         """Every rule's verdict, in the order in which they are shown."""
         self._held.append(place)
         record = place.record
         shapes = tuple([_value(shape) for shape in record.shapes]) if record is not None else ()
-        seen = Seen(place, record.policy if record is not None else None, shapes)
+        number = self._shapes.setdefault(shapes, len(self._shapes))
+        seen = Seen(place, record.policy if record is not None else None, number)
         found: list[Verdict] = []
         for asked in self._asked:
             key = asked.reads(seen)

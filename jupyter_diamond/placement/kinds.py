@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
 
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.snapshot import FreeNode, NodeShape, Record
@@ -60,7 +59,7 @@ def free_gpus(node: FreeNode, kind: str | None) -> int | None:
 
 def suits(envelope: Envelope, shape: NodeShape) -> bool | None:
     """Architecture and GPUs of this kind of node are what is asked; None when that is not known."""
-    return _all((right_arch(envelope, shape), right_gpu(envelope, shape)))
+    return _both(right_arch(envelope, shape), right_gpu(envelope, shape))
 
 
 def right_arch(envelope: Envelope, shape: NodeShape) -> bool | None:
@@ -79,7 +78,7 @@ def right_gpu(envelope: Envelope, shape: NodeShape) -> bool | None:
     if shape.gpu_kinds:  # which kind a job gets is not known, unless all will do, or none
         answers = {right_gpu(envelope, each) for each in variants(shape)}
         return answers.pop() if len(answers) == 1 else None
-    return _all((right_model(envelope, shape), _right_memory(envelope, shape)))
+    return _both(right_model(envelope, shape), _right_memory(envelope, shape))
 
 
 def right_model(envelope: Envelope, shape: NodeShape) -> bool | None:
@@ -88,6 +87,8 @@ def right_model(envelope: Envelope, shape: NodeShape) -> bool | None:
         return True
     if shape.gpu_model is None:
         return None
+    if "," not in shape.gpu_model:
+        return is_kind(shape.gpu_model, envelope.gpu_model)
     answers = {is_kind(model, envelope.gpu_model) for model in shape.gpu_model.split(",")}
     return answers.pop() if len(answers) == 1 else None  # a node with two kinds: which one a job gets is not known
 
@@ -103,11 +104,10 @@ def _right_memory(envelope: Envelope, shape: NodeShape) -> bool | None:
     return False if most is not None and most < envelope.gpu_memory_bytes else None
 
 
-def _all(answers: Iterable[bool | None]) -> bool | None:
-    found = tuple(answers)
-    if False in found:
+def _both(one: bool | None, other: bool | None) -> bool | None:
+    if one is False or other is False:
         return False
-    return None if None in found else True
+    return None if one is None or other is None else True
 
 
 def gpu_type(envelope: Envelope, record: Record | None) -> str | None:
@@ -117,8 +117,11 @@ def gpu_type(envelope: Envelope, record: Record | None) -> str | None:
     """
     shapes = record.shapes if record is not None else ()
     gpus = [each for shape in shapes if shape.gpus != 0 for each in variants(shape)]
-    right = {shape.gpu_model for shape in gpus if right_gpu(envelope, shape) is True}
-    other = {shape.gpu_model for shape in gpus if right_gpu(envelope, shape) is not True}
+    if len(gpus) < 2:  # no two that could differ
+        return None
+    answers = [(shape.gpu_model, right_gpu(envelope, shape) is True) for shape in gpus]
+    right = {model for model, will_do in answers if will_do}
+    other = {model for model, will_do in answers if not will_do}
     if len(right) != 1 or not other or right & other:
         return None
     name = next(iter(right))

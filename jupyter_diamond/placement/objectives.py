@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from jupyter_diamond.model.decision import Candidate, Verdict
@@ -25,20 +25,26 @@ class Standing(NamedTuple):
     ties: Key
 
 
-def standing(envelope: Envelope, candidate: Candidate, place: Place) -> Standing:
-    """Fewest verdicts unknown, fewest wishes unmet, the objective; then least waste, the user's preference, size."""
-    size = candidate.size
+def standing(envelope: Envelope, candidate: Candidate, place: Place, lacks: tuple[int, int] | None = None) -> Standing:
+    """Fewest verdicts unknown, fewest wishes unmet, the objective; then least waste, the user's preference, size.
+
+    ``lacks`` is what ``unmet`` says of it, where that is known.
+    """
+    size, lacks = candidate.size, lacks or unmet(candidate.verdicts)
     if size is None:
-        return Standing(unmet(candidate.verdicts), (_LAST,), ())
+        return Standing(lacks, (_LAST,), ())
     ties = (*wasted(candidate, place.record), *_preference(envelope, place), float(-units(size)))
-    return Standing(unmet(candidate.verdicts), _objective(envelope, candidate, place), ties)
+    return Standing(lacks, _objective(envelope, candidate, place), ties)
 
 
 def unmet(verdicts: Iterable[Verdict]) -> tuple[int, int]:
     """How many conditions are not known to be met, and how many wishes are not met."""
-    found = tuple(verdicts)
-    unknown = sum(each.answer == "unknown" and not each.soft for each in found)
-    return unknown, sum(each.answer != "pass" and each.soft and each.rule != NOW for each in found)
+    unknown = wishes = 0
+    for each in verdicts:
+        if each.answer != "pass":  # nearly all of them do
+            unknown += each.answer == "unknown" and not each.soft
+            wishes += each.soft and each.rule != NOW
+    return unknown, wishes
 
 
 def one_unit(candidates: Iterable[Candidate]) -> bool:
@@ -54,20 +60,31 @@ def by_completion(standing: Standing, candidate: Candidate) -> Standing:
 
 
 def _objective(envelope: Envelope, candidate: Candidate, place: Place) -> Key:
-    estimate = candidate.estimate
-    wait = _or_last(estimate.forecast.wait_s if estimate is not None else None)
-    total = _or_last(estimate.total_s if estimate is not None else None)
-    keys: dict[Objective, Key] = {
-        "earliest_completion": (total,),
-        "earliest_start": (wait,),
-        "lowest_cost": (_or_last(estimate.charge if estimate is not None else None), total),
-        "least_waste": (*wasted(candidate, place.record), total),
-        "prefer_site": (*_preference(envelope, place), total),
-        "shortest_queue": (_or_last(candidate.queue_ahead),),
-        "best_feasible": (total,),  # its waits are its own
-        "random": (),
-    }
-    return keys[envelope.objective]
+    return _KEYS[envelope.objective](envelope, candidate, place)
+
+
+def _total(candidate: Candidate) -> float:
+    return _or_last(candidate.estimate.total_s if candidate.estimate is not None else None)
+
+
+def _wait(candidate: Candidate) -> float:
+    return _or_last(candidate.estimate.forecast.wait_s if candidate.estimate is not None else None)
+
+
+def _charge(candidate: Candidate) -> float:
+    return _or_last(candidate.estimate.charge if candidate.estimate is not None else None)
+
+
+_KEYS: dict[Objective, Callable[[Envelope, Candidate, Place], Key]] = {
+    "earliest_completion": lambda _envelope, candidate, _place: (_total(candidate),),
+    "earliest_start": lambda _envelope, candidate, _place: (_wait(candidate),),
+    "lowest_cost": lambda _envelope, candidate, _place: (_charge(candidate), _total(candidate)),
+    "least_waste": lambda _envelope, candidate, place: (*wasted(candidate, place.record), _total(candidate)),
+    "prefer_site": lambda envelope, candidate, place: (*_preference(envelope, place), _total(candidate)),
+    "shortest_queue": lambda _envelope, candidate, _place: (_or_last(candidate.queue_ahead),),
+    "best_feasible": lambda _envelope, candidate, _place: (_total(candidate),),  # its waits are its own
+    "random": lambda _envelope, _candidate, _place: (),
+}
 
 
 def _or_last(amount: float | None) -> float:

@@ -47,7 +47,7 @@ def decide(
     judged, said = _comparable(envelope, candidates_at(envelope, places, bench, world), mode)
     ranked = _ranked(envelope, judged, mode)
     ranks = {at: rank for rank, at in enumerate(ranked, start=1)}
-    candidates = tuple(each.candidate.model_copy(update={"rank": ranks.get(at)}) for at, each in enumerate(judged))
+    candidates = tuple(_with_rank(each.candidate, ranks.get(at)) for at, each in enumerate(judged))
     chosen = ranked[0] if ranked else None
     ties, tie_break = _ties(envelope, judged, ranked)
     return Decision(
@@ -57,9 +57,7 @@ def decide(
         envelope=envelope,
         candidates=candidates,
         chosen=chosen,
-        sentence=sentences.why_here(
-            envelope, candidates, [judged[at].place for at in range(len(judged))], ranked, ties
-        ),
+        sentence=sentences.why_here(envelope, candidates, [each.place for each in judged], ranked, ties),
         ties=ties,
         tie_break=tie_break,
         seed=(envelope.seed or 0) if envelope.objective == "random" else None,
@@ -67,6 +65,10 @@ def decide(
         alternatives=tuple(ranked[1:4]),
         warnings=(*(sentences.warnings(envelope, candidates[chosen]) if chosen is not None else ()), *said),
     )
+
+
+def _with_rank(candidate: Candidate, rank: int | None) -> Candidate:
+    return candidate if rank is None else candidate.model_copy(update={"rank": rank})
 
 
 def _comparable(envelope: Envelope, judged: list[Judged], mode: Mode) -> tuple[list[Judged], tuple[str, ...]]:

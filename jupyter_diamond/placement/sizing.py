@@ -172,12 +172,15 @@ def _best(
 
     Where the time limit depends on the number of nodes, only numbers that may run long enough count.
     """
-    ordered = sorted(nodes, key=lambda node: _use(envelope, node), reverse=True)
+    if most == 1 and nodes:
+        ordered = [max(nodes, key=lambda node: _use(envelope, node))]
+    else:
+        ordered = sorted(nodes, key=lambda node: _use(envelope, node), reverse=True)
     numbers = range(_least_nodes(envelope, record), min(most, len(ordered)) + 1)
+    if len(numbers) == 1:
+        return _clipped(envelope, ordered[: numbers[0]], record, kind, free=free)
     long_enough = [n for n in numbers if allows(walltime_cap(record, n), envelope.walltime_s.min)]
     sizes = [_clipped(envelope, ordered[:n], record, kind, free=free) for n in long_enough or numbers]
-    if len(sizes) == 1:
-        return sizes[0]
     return max(sizes, key=lambda size: (size.nodes * size.gpus, size.nodes * size.cpus, size.nodes))
 
 
@@ -196,16 +199,16 @@ def _use(envelope: Envelope, node: _Node) -> tuple[int, int, int, int]:
 def _clipped(
     envelope: Envelope, given: Sequence[_Node], record: Record | None, kind: str | None, *, free: bool = False
 ) -> Size:
-    nodes = [*given, _share(record, len(given), free=free)]
+    nodes = [*given, _share(record, len(given), free=free)] if record is not None and record.caps else given
     cap = walltime_cap(record, len(given))
     # a partition that gives whole nodes gives their memory too, and some sites refuse a job that asks for it (Vista)
     memory = None if record is not None and record.whole_node else envelope.memory_bytes
     return Size(
         nodes=len(given),
-        cpus=min(_clip(envelope.cpus, node.cpus) for node in nodes),
-        gpus=_allowed(envelope, min(_clip(envelope.gpus, node.gpus) for node in nodes), record),
+        cpus=min([_clip(envelope.cpus, node.cpus) for node in nodes]),
+        gpus=_allowed(envelope, min([_clip(envelope.gpus, node.gpus) for node in nodes]), record),
         gpu_type=kind,
-        memory_bytes=None if memory is None else min(_clip(memory, node.memory_bytes) for node in nodes),
+        memory_bytes=None if memory is None else min([_clip(memory, node.memory_bytes) for node in nodes]),
         walltime_s=_clip(envelope.walltime_s, cap if cap is not NO_LIMIT else None),
     )
 
@@ -219,4 +222,6 @@ def _allowed(envelope: Envelope, gpus: int, record: Record | None) -> int:
 
 def _clip(span: Span, there: int | None) -> int:
     """The most useful of what is there, never below the least viable."""
-    return span.max if there is None else max(min(span.max, there), span.min)
+    if there is None or there >= span.max:
+        return span.max
+    return there if there > span.min else span.min  # noqa: FURB136 - asked for every node: half the time of max()

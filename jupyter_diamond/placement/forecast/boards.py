@@ -8,6 +8,7 @@ keeps. Where a partition gives whole nodes, every job has all of them.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -73,8 +74,8 @@ class Pool(NamedTuple):
 class Floor:
     """A site's queue sorted by partition, with what its jobs are expected to take: once for all of its pools.
 
-    ``now`` is seconds since the epoch. ``whole_s`` is by id how long a waiting job will run, ``left_s`` how long a
-    running one still will.
+    ``now`` is seconds since the epoch. ``groups`` has the like of each waiting job, in the queue's order. ``left_s`` is
+    by id how long a running one still will run.
     """
 
     def __init__(self, queue: SiteQueue, runtimes: Runtimes, *, now: float) -> None:
@@ -82,36 +83,36 @@ class Floor:
         held = [(job, max(now - job.started_at, 0.0)) for job in queue.running if job.started_at is not None]
         totals = runtimes.totals([_group(job) for job, _ in held], [gone for _, gone in held]).tolist()
         self.left_s = {job.id: total - gone for (job, gone), total in zip(held, totals, strict=True)}
-        wholes = runtimes.wholes([_group(job) for job in queue.pending])
-        self.whole_s = {job.id: seconds for job, seconds in zip(queue.pending, wholes, strict=True)}
-        self.nodes: dict[str, list[QueueNode]] = {}
-        self.running: dict[str, list[QueuedJob]] = {}
-        self._waiting: dict[str, list[tuple[int, QueuedJob]]] = {}
+        self.groups = [_group(job) for job in queue.pending]
+        self._whole_s = runtimes.wholes(self.groups)
+        self.nodes: dict[str, list[QueueNode]] = defaultdict(list)
+        self.running: dict[str, list[QueuedJob]] = defaultdict(list)
+        self._waiting: dict[str, list[int]] = defaultdict(list)
         for node in queue.nodes:
             for name in node.partitions:
-                self.nodes.setdefault(name, []).append(node)
+                self.nodes[name].append(node)
         for job in queue.running:
             for name in job.nodes_held:
-                self.running.setdefault(name, []).append(job)
+                self.running[name].append(job)
         for at, job in enumerate(queue.pending):
             if not job.held:
                 for name in job.partitions:
-                    self._waiting.setdefault(name, []).append((at, job))
+                    self._waiting[name].append(at)
 
-    def wholes(self, jobs: Sequence[QueuedJob], every: int | None) -> list[float]:
-        """How long waiting jobs will run; where only whole nodes are given, by their likes that have such."""
+    def wholes(self, places: Sequence[int], every: int | None) -> list[float]:
+        """How long these waiting jobs will run; where only whole nodes are given, by their likes that have such."""
         if every is None:
-            return [self.whole_s[job.id] for job in jobs]
-        return self._runtimes.wholes([_group(job, every) for job in jobs])
+            return [self._whole_s[at] for at in places]
+        return self._runtimes.wholes([_group(self.queue.pending[at], every) for at in places])
 
     def drain_s(self, partition: str) -> float | None:
         """How long all of its nodes would need for what runs and waits, if it were poured; None where it has none."""
         nodes = self.nodes.get(partition)
         if not nodes:
             return None
-        there = sum(node.gpus or 0 for node in nodes) or sum(node.cpus for node in nodes)
-        work: float = sum(self.whole_s[job.id] * job.units for _, job in self._waiting.get(partition, ()))
-        work += sum(self.left_s.get(job.id, 0.0) * job.units for job in self.on(nodes))
+        there = sum([node.gpus or 0 for node in nodes]) or sum([node.cpus for node in nodes])
+        work: float = sum([self._whole_s[at] * self.groups[at][2] for at in self._waiting.get(partition, ())])
+        work += sum([self.left_s.get(job.id, 0.0) * job.units for job in self.on(nodes)])
         return work / max(there, 1)
 
     def on(self, nodes: Sequence[QueueNode]) -> list[QueuedJob]:
@@ -122,18 +123,16 @@ class Floor:
                 found[job.id] = job
         return list(found.values())
 
-    def rivals(self, nodes: Sequence[QueueNode], partition: str) -> list[QueuedJob]:
-        """The waiting jobs that may take these nodes, in the queue's order: of partitions that have enough of them."""
+    def rivals(self, nodes: Sequence[QueueNode], partition: str) -> list[int]:
+        """Where the waiting jobs stand that may take these nodes: those of partitions that have enough of them."""
         inside: dict[str, int] = {}
         for node in nodes:
             for name in node.partitions:
                 inside[name] = inside.get(name, 0) + 1
         names = {name for name, number in inside.items() if number >= _RIVAL * len(self.nodes[name])} | {partition}
         if len(names) == 1:
-            return [job for _, job in self._waiting.get(partition, ())]
-        return [
-            job for _, job in sorted({at: job for name in names for at, job in self._waiting.get(name, ())}.items())
-        ]
+            return self._waiting.get(partition, [])
+        return sorted({at for name in names for at in self._waiting.get(name, ())})
 
 
 def pool_of(floor: Floor, partition: str, *, whole_node: bool) -> Pool | None:
@@ -144,22 +143,22 @@ def pool_of(floor: Floor, partition: str, *, whole_node: bool) -> Pool | None:
     unit = unit_of(nodes)
     index = {node.name: at for at, node in enumerate(nodes)}
     count = _Count(unit, unit.whole if whole_node else None, {})
-    waiting = [
-        (job, units) for job, units in ((job, count.units(job)) for job in floor.rivals(nodes, partition)) if units
-    ]
-    expected = floor.wholes([job for job, _ in waiting], count.every)
+    pending, groups = floor.queue.pending, floor.groups
+    counted = [(at, count.units(pending[at])) for at in floor.rivals(nodes, partition)]
+    there = [at for at, units in counted if units]
+    expected = floor.wholes(there, count.every)
     board = Board(
         whole=tuple([_whole(node, unit) for node in nodes]),
         free=tuple([_free(node, unit, whole=whole_node) for node in nodes]),
         running=_holding(floor, nodes, index, count),
         waiting=tuple(
             [
-                Waiting(job.nodes, units, seconds, limit_of(job), job.id)
-                for (job, units), seconds in zip(waiting, expected, strict=True)
+                Waiting(pending[at].nodes, units, seconds, groups[at][1], pending[at].id)
+                for (at, units), seconds in zip([each for each in counted if each[1]], expected, strict=True)
             ]
         ),
     )
-    return Pool(board, unit, tuple(index), tuple([job.priority for job, _ in waiting]))
+    return Pool(board, unit, tuple(index), tuple([pending[at].priority for at in there]))
 
 
 class _Count(NamedTuple):
@@ -181,8 +180,9 @@ class _Count(NamedTuple):
 
 def _group(job: QueuedJob, every: int | None = None) -> Group:
     """Its like. One that waits for whole nodes (of ``every`` units) tells only the least that it asked for of them."""
-    units = job.nodes * every if every and not job.running else job.units
-    return (job.user, limit_of(job), units)
+    limit = job.limit_s  # as ``limit_of`` has it, and ``units``: there may be ten thousand of them
+    units = job.nodes * (every if every and job.started_at is None else job.gpus or job.cpus)
+    return (job.user, limit if limit is not None and limit > 0 else _NO_LIMIT_S, units)
 
 
 def unit_of(nodes: Sequence[QueueNode]) -> Unit:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
+_FEW = 10
+"""So many levels are kept though no node is at them: they come and go with every job."""
+
 
 class Pool:
     """Free units per node."""
@@ -39,25 +42,57 @@ class Pool:
             number += len(self._by_free[level])
         return number
 
+    def rooms(self, amounts: Sequence[int]) -> list[int]:
+        """The same for several numbers of units, ascending; those at the end that fit nowhere are left out."""
+        found: list[int] = []
+        levels, by_free = self._levels, self._by_free
+        room, at = len(self.free), 0
+        for units in amounts:
+            while at < len(levels) and levels[at] < units:
+                room -= len(by_free[levels[at]])
+                at += 1
+            if not room:
+                break
+            found.append(room)
+        return found
+
+    def having(self, units: int) -> list[int]:
+        """The nodes on which so many units are free."""
+        levels = self._levels
+        return [node for level in levels[bisect_left(levels, units) :] for node in self._by_free[level]]
+
+    def beside(self, shadow: Sequence[int]) -> list[int]:
+        """How many units each node with free ones gives, where no more than in ``shadow`` may be taken; ascending."""
+        found = []
+        for level, nodes in self._by_free.items():
+            if level:
+                for node in nodes:
+                    there = shadow[node]
+                    found.append(there if there < level else level)  # noqa: FURB136 - as in ``take``
+        found.sort()
+        return found
+
     def take(self, nodes: Iterable[int], units: int) -> None:
         """These nodes have so many units less (more, when negative)."""
+        free, whole, levels, by_free = self.free, self._whole, self._levels, self._by_free
         for node in nodes:
-            before = self.free[node]
-            after = min(before - units, self._whole[node])
+            before = free[node]
+            after = before - units
+            if after > whole[node]:  # noqa: PLR1730 - half the time of min(), here where most of it is spent
+                after = whole[node]
             if after == before:
                 continue
-            at_level = self._by_free[before]
+            at_level = by_free[before]
             del at_level[node]
-            if not at_level:
-                del self._by_free[before]
-                self._levels.pop(bisect_left(self._levels, before))
-            there = self._by_free.get(after)
+            if not at_level and len(levels) > _FEW:
+                del by_free[before], levels[bisect_left(levels, before)]
+            there = by_free.get(after)
             if there is None:
-                self._by_free[after] = {node: None}
-                insort(self._levels, after)
+                by_free[after] = {node: None}
+                insort(levels, after)
             else:
                 there[node] = None
-            self.free[node] = after
+            free[node] = after
             self.total += after - before
 
     def best(self, number: int, units: int, shadow: Sequence[int] | None = None) -> list[int] | None:

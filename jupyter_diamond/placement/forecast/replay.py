@@ -12,11 +12,11 @@ and limit are one class: in one pass all of them fit or none, so the pass looks 
 
 from __future__ import annotations
 
-import heapq
 import math
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from copy import copy
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from .pool import Pool
@@ -69,30 +69,33 @@ class Start(NamedTuple):
     behind: int = 0
 
 
-class _Running(NamedTuple):
-    limit_end: float
-    order: int
-    units: int
-    nodes: Sequence[int]
-    id: str
+_Running = tuple[float, int, int, Sequence[int], str]
+"""A job that runs: its end by its limit, its number, units, nodes, id. Plain, as every pass looks at most of them."""
 
 
 class _Class:
-    """Waiting jobs that are the same to a pass: their places in the queue, and the first that still waits."""
+    """Waiting jobs that are the same to a pass: ``first`` is the place in the queue of the first that still waits.
 
-    __slots__ = ("at", "limit_s", "places")
+    The last of ``places`` is beyond the queue, and never gone.
+    """
 
-    def __init__(self, limit_s: float) -> None:
-        self.limit_s = limit_s
-        self.places: list[int] = []
-        self.at = 0
+    __slots__ = ("_at", "_places", "first", "limit_s", "nodes", "units")
 
-    def first(self, gone: bytearray) -> int | None:
-        while self.at < len(self.places):
-            if not gone[self.places[self.at]]:
-                return self.places[self.at]
-            self.at += 1
-        return None
+    def __init__(self, nodes: int, units: int, limit_s: float, places: Sequence[int], at: int = 0) -> None:
+        self.nodes, self.units, self.limit_s = nodes, units, limit_s
+        self._places, self._at, self.first = places, at, places[at]
+
+    def move_on(self, gone: bytearray) -> int:
+        """The first one that is not gone."""
+        places, at = self._places, self._at
+        while gone[places[at]]:
+            at += 1
+        self._at, self.first = at, places[at]
+        return self.first
+
+    def copy(self) -> _Class:
+        """Another one that may move on by itself."""
+        return _Class(self.nodes, self.units, self.limit_s, self._places, self._at)
 
 
 def replay(
@@ -147,24 +150,20 @@ class _Replay:
         self._gone = bytearray(len(board.waiting) + 1)
         self._head = 0
         self._edge = min(len(board.waiting), depth + 1)
-        self._shapes: dict[tuple[int, int], dict[float, _Class]] = {}
-        for at, job in enumerate(board.waiting):
-            of_shape = self._shapes.setdefault((job.nodes, job.units), {})
-            (of_shape.get(job.limit_s) or of_shape.setdefault(job.limit_s, _Class(job.limit_s))).places.append(at)
+        by_units = _classes(board.waiting)
+        self._units, self._classes = tuple(by_units), list(by_units.values())
         self._cycle_s = cycle_s
         self._now = 0.0
-        self._ends: list[tuple[float, int]] = []
-        self._running: dict[int, _Running] = {}
-        self._by_limit: list[tuple[float, int]] = []
+        self._ends: list[tuple[float, int, _Running]] = []
+        self._by_limit: list[_Running] = []
         self._order = len(board.running)
         self._started = 0
         self._freed_by = ""
         for order, held in enumerate(board.running, start=1):
-            limit_end = max(held.limit_end_s, 1.0)
-            self._running[order] = _Running(limit_end, order, held.units, held.nodes, held.id)
-            self._ends.append((max(held.end_s, 1.0), order))
-            self._by_limit.append((limit_end, order))
-        heapq.heapify(self._ends)
+            running = (max(held.limit_end_s, 1.0), order, held.units, held.nodes, held.id)
+            self._ends.append((max(held.end_s, 1.0), order, running))
+            self._by_limit.append(running)
+        heapify(self._ends)
         self._by_limit.sort()
 
     def starts(self, asks: dict[int, Waiting], horizon_s: float) -> dict[int, Start]:
@@ -192,10 +191,10 @@ class _Replay:
 
     def _fork(self) -> _Replay:
         other = copy(self)
-        shapes = {shape: {limit: copy(each) for limit, each in of.items()} for shape, of in self._shapes.items()}
         vars(other).update(
             _pool=self._pool.copy(), _gone=bytearray(self._gone), _ends=list(self._ends),
-            _running=dict(self._running), _by_limit=list(self._by_limit), _shapes=shapes,
+            _by_limit=list(self._by_limit),
+            _classes=[[(nodes, limit_s, each.copy()) for nodes, limit_s, each in same] for same in self._classes],
         )  # fmt: skip
         return other
 
@@ -207,24 +206,20 @@ class _Replay:
         if self._now > horizon_s:
             return False
         while self._ends and self._ends[0][0] <= self._now:
-            ended = self._running.pop(heapq.heappop(self._ends)[1])
-            self._pool.take(ended.nodes, -ended.units)
-            del self._by_limit[bisect_left(self._by_limit, (ended.limit_end, ended.order))]
-            self._freed_by = ended.id
+            ended = heappop(self._ends)[2]
+            _, _, units, nodes, self._freed_by = ended
+            self._pool.take(nodes, -units)
+            del self._by_limit[bisect_left(self._by_limit, ended)]
         return True
 
-    def _run(self, nodes: Sequence[int], units: int, end: float, limit_end: float, id_: str) -> None:
-        self._order += 1
-        self._running[self._order] = _Running(limit_end, self._order, units, nodes, id_)
-        heapq.heappush(self._ends, (end, self._order))
-        insort(self._by_limit, (limit_end, self._order))
-
     def _start(self, at: int, nodes: Sequence[int]) -> None:
-        job = self._queue[at]
+        _, units, run_s, limit_s, id_ = self._queue[at]
         self._gone[at] = 1
-        self._pool.take(nodes, job.units)
-        now = self._now
-        self._run(nodes, job.units, now + max(1.0, min(job.run_s, job.limit_s)), now + job.limit_s, job.id)
+        self._pool.take(nodes, units)
+        self._order += 1
+        running = (self._now + limit_s, self._order, units, nodes, id_)
+        heappush(self._ends, (self._now + max(1.0, min(run_s, limit_s)), self._order, running))
+        insort(self._by_limit, running)
         self._started += 1
 
     def _serve(self, asks: dict[int, Waiting], found: dict[int, Start]) -> None:
@@ -261,29 +256,38 @@ class _Replay:
             left -= not self._gone[self._edge]
             self._edge += 1
 
-    def _fitting(self) -> list[tuple[int, tuple[int, int], _Class]]:
-        """The first job of every class that fits without the reservation: the first of all stands last.
+    def _somebody_fits(self, rooms: Sequence[int]) -> bool:
+        """A job that a pass looks at fits without the reservation; ``rooms`` are on how many nodes each unit does."""
+        gone, edge = self._gone, self._edge
+        for room, same in zip(rooms, self._classes, strict=False):
+            for nodes, _, each in same:
+                if nodes > room:
+                    break
+                if (each.move_on(gone) if gone[each.first] else each.first) < edge:
+                    return True
+        return False
+
+    def _beside(self, rooms: Sequence[int], latest: float, shadow: list[int]) -> list[tuple[int, _Class]]:
+        """The first job of every class that fits beside the reservation, or ends before it; the first stands last.
 
         Places in the queue are negative here, so that plain tuples sort.
         """
-        found: list[tuple[int, tuple[int, int], _Class]] = []
-        empty: list[tuple[dict[float, _Class], float]] = []
+        found: list[tuple[int, _Class]] = []
         gone, edge = self._gone, self._edge
-        room: dict[int, int] = {}
-        for shape, classes in self._shapes.items():
-            number, units = shape
-            if units not in room:
-                room[units] = self._pool.fitting(units)
-            if room[units] < number:
-                continue
-            for limit, each in classes.items():
-                first = each.first(gone)
-                if first is None:
-                    empty.append((classes, limit))
-                elif first < edge:
-                    found.append((-first, shape, each))
-        for classes, limit in empty:
-            del classes[limit]
+        there = self._pool.beside(shadow)
+        for units, room, same in zip(self._units, rooms, self._classes, strict=False):
+            beside = len(there) - bisect_left(there, units)
+            for nodes, limit_s, each in same:
+                if nodes > beside:
+                    if nodes > room:
+                        break
+                    if limit_s > latest:
+                        continue
+                first = each.first
+                if gone[first]:
+                    first = each.move_on(gone)
+                if first < edge:
+                    found.append((-first, each))
         found.sort()
         return found
 
@@ -292,77 +296,98 @@ class _Replay:
         if not pool.total:
             return
         ours_first = self._head >= self._ours_at
-        fitting = self._fitting()
         looked_at = not ours_first and self._ours_at <= self._edge
-        if not fitting and not (looked_at and any(pool.fitting(ask.units) >= ask.nodes for ask in asks.values())):
+        rooms = pool.rooms(self._units)
+        if not self._somebody_fits(rooms) and not (
+            looked_at and any(pool.fitting(ask.units) >= ask.nodes for ask in asks.values())
+        ):
             return
         head = next(iter(asks.values())) if ours_first else self._queue[self._head]
         reserved_at, shadow = self._reservation(head)
         latest = math.inf if reserved_at is None else reserved_at - self._now
+        firsts = self._beside(rooms, latest, shadow)
         if looked_at:
-            if fitting:
-                self._fill(fitting, latest, shadow, until=self._ours_at)
-            failed: Waiting | None = None
-            for at, ask in list(asks.items()):
-                if failed is not None and _no_smaller(ask, failed):
-                    continue
-                if pool.best(ask.nodes, ask.units, None if ask.limit_s <= latest else shadow) is None:
-                    failed = ask
-                else:
-                    found[at] = self._ours()
-                    del asks[at]
+            if firsts:
+                self._fill(firsts, latest, shadow, until=self._ours_at)
+            self._start_ours(asks, found, latest, shadow)
             if not asks:
                 return
-        if fitting:
-            self._fill(fitting, latest, shadow, until=len(self._queue))
+        if firsts:
+            self._fill(firsts, latest, shadow, until=len(self._queue))
 
-    def _fill(
-        self, firsts: list[tuple[int, tuple[int, int], _Class]], latest: float, shadow: list[int], *, until: int
-    ) -> None:
+    def _start_ours(self, asks: dict[int, Waiting], found: dict[int, Start], latest: float, shadow: list[int]) -> None:
+        """Whoever of ours fits beside the reservation, or ends before it, is found."""
+        failed: Waiting | None = None
+        for at, ask in list(asks.items()):
+            if failed is not None and _no_smaller(ask, failed):
+                continue
+            if self._pool.best(ask.nodes, ask.units, None if ask.limit_s <= latest else shadow) is None:
+                failed = ask
+            else:
+                found[at] = self._ours()
+                del asks[at]
+
+    def _fill(self, firsts: list[tuple[int, _Class]], latest: float, shadow: list[int], *, until: int) -> None:
         """Start those that fit beside the reservation, in order, of the jobs before ``until``.
 
-        ``firsts`` are those of ``_fitting``; what was looked at is taken from them.
+        ``firsts`` are those of ``_beside``; what was looked at is taken from them.
         """
         left, edge = 0, self._edge
-        best, gone = self._pool.best, self._gone
-        failed: set[tuple[tuple[int, int], bool]] = set()  # what is free only shrinks in a pass
-        while firsts and -firsts[-1][0] < until:
-            place, shape, each = firsts.pop()
-            number, units = shape
-            in_time = each.limit_s <= latest
-            if (shape, in_time) in failed:
+        pool, best, gone = self._pool, self._pool.best, self._gone
+        failed: set[tuple[int, int, bool]] = set()  # what is free only shrinks in a pass
+        while firsts and pool.total and -firsts[-1][0] < until:
+            place, each = firsts.pop()
+            units, in_time = each.units, each.limit_s <= latest
+            asked = (each.nodes, units, in_time)
+            if asked in failed:
                 continue
-            nodes = best(number, units, None if in_time else shadow)
+            nodes = best(each.nodes, units, None if in_time else shadow)
             if nodes is None:
-                failed.add((shape, in_time))
+                failed.add(asked)
                 continue
             if not in_time:
                 for node in nodes:
                     shadow[node] -= units
             self._start(-place, nodes)
             left += 1
-            after = each.first(gone)
-            if after is not None and after < edge:
-                insort(firsts, (-after, shape, each))
+            after = each.move_on(gone)
+            if after < edge:
+                insort(firsts, (-after, each))
         self._move_edge(left)
 
     def _reservation(self, head: Waiting) -> tuple[float | None, list[int]]:
         """When the first blocked job can start at the latest, and what is free then beside it."""
-        shadow, whole, running, needed = list(self._pool.free), self._whole, self._running, head.units
-        enough = self._pool.fitting(head.units)
+        shadow, whole, needed = list(self._pool.free), self._whole, head.units
+        able = self._pool.having(needed)
         reserved_at = None
-        for limit_end, order in self._by_limit:
-            job = running[order]
-            for node in job.nodes:
+        for limit_end, _, units, nodes, _ in self._by_limit:
+            for node in nodes:
                 before = shadow[node]
-                shadow[node] = after = min(before + job.units, whole[node])
+                after = before + units
+                if after > whole[node]:  # noqa: PLR1730 - half the time of min(), in every pass
+                    after = whole[node]
+                shadow[node] = after
                 if before < needed <= after:
-                    enough += 1
-            if enough >= head.nodes:
+                    able.append(node)
+            if len(able) >= head.nodes:
                 reserved_at = max(limit_end, self._now + 1.0)
                 break
         if reserved_at is not None:
-            able = [(units, node) for node, units in enumerate(shadow) if units >= head.units]
-            for _, node in sorted(able)[: head.nodes]:
-                shadow[node] -= head.units
+            for _, node in sorted([(shadow[node], node) for node in able])[: head.nodes]:
+                shadow[node] -= needed
         return reserved_at, shadow
+
+
+def _classes(waiting: Sequence[Waiting]) -> dict[int, list[tuple[int, float, _Class]]]:
+    """The classes of a queue by the units that they take of a node, ascending, and among those by nodes and limit."""
+    places: dict[tuple[int, int, float], list[int]] = {}
+    for at, (nodes, units, _, limit_s, _) in enumerate(waiting):
+        same = places.get((units, nodes, limit_s))
+        if same is None:
+            same = places[units, nodes, limit_s] = []
+        same.append(at)
+    found: dict[int, list[tuple[int, float, _Class]]] = {}
+    for (units, nodes, limit_s), same in sorted(places.items()):
+        each = _Class(nodes, units, limit_s, (*same, len(waiting)))
+        found.setdefault(units, []).append((nodes, limit_s, each))
+    return found

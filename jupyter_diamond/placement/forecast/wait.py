@@ -49,6 +49,8 @@ class Forecaster:
     bands: Bands = field(default_factory=Bands)
     trusts_replay: Mapping[str, bool] = field(default_factory=dict)
     """Sites at which recorded errors of the replay are worse than those of the simpler rule say False."""
+    _unlearnt: Runtimes = field(default_factory=Runtimes)
+    """For all sites of which nothing is learnt: what it works out for one of them holds for the others."""
     _floors: dict[str, Floor] = field(default_factory=dict)
     _pools: dict[tuple[str, str, bool], Pool | None] = field(default_factory=dict)
     _starts: dict[tuple[tuple[str, str, bool], Waiting], Start] = field(default_factory=dict)
@@ -101,7 +103,7 @@ class Forecaster:
     def _floor(self, queue: SiteQueue) -> Floor:
         floor = self._floors.get(queue.site)
         if floor is None:
-            floor = Floor(queue, self.runtimes.get(queue.site) or Runtimes(), now=self.now)
+            floor = Floor(queue, self.runtimes.get(queue.site) or self._unlearnt, now=self.now)
             self._floors[queue.site] = floor
         return floor
 
