@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from jupyter_diamond.model.decision import Candidate, Verdict
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.forecast import Estimate
@@ -10,6 +12,7 @@ from . import words
 from .estimate_words import about, charge, later, starts, total_of
 from .objectives import standing, wasted
 from .place import NOW, Place
+from .runs import units
 
 _WORTH_SAYING = 0.1
 """Terms that differ by less than this part of the largest difference are not named."""
@@ -26,6 +29,17 @@ def blockers(candidate: Candidate) -> list[Verdict]:
     hard = [verdict for verdict in candidate.verdicts if not verdict.soft]
     fails = [verdict for verdict in hard if verdict.answer == "fail"]
     return fails or [verdict for verdict in hard if verdict.answer == "unknown"]
+
+
+def distinct(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Without *it has no GPU* where the capacity says so already."""
+    found = list(verdicts)
+    said = {verdict.rule for verdict in found}
+    return [
+        each
+        for each in found
+        if each.rule not in ("accelerator", "GPU memory") or each.observed != "no GPU" or "capacity" not in said
+    ]
 
 
 def unmet(candidate: Candidate) -> list[Verdict]:
@@ -133,7 +147,7 @@ def _slower(candidate: Candidate, best: Candidate) -> list[str]:
     """The terms in which it takes longer, and by how much in all where more than the wait differs."""
     if candidate.estimate is None or best.estimate is None:
         return []
-    longer = _longer_terms(candidate.estimate, best.estimate, name(best))
+    longer = _longer_terms(candidate.estimate, best.estimate, name(best), _fewer(candidate, best))
     most = max((seconds for seconds, _ in longer), default=0.0)
     reasons = [said for seconds, said in longer if seconds >= _WORTH_SAYING * most]
     ours, theirs = total_of(candidate), total_of(best)
@@ -143,10 +157,18 @@ def _slower(candidate: Candidate, best: Candidate) -> list[str]:
     return [*reasons, f"would be {later(candidate, best)}"]
 
 
-def _longer_terms(ours: Estimate, theirs: Estimate, best: str) -> list[tuple[float, str]]:
+def _fewer(candidate: Candidate, best: Candidate) -> str:
+    """`` on 1 GPU``, where it would have fewer of them than the chosen one; else empty."""
+    ours, theirs = candidate.size, best.size
+    if ours is None or theirs is None or bool(ours.gpus) != bool(theirs.gpus) or units(ours) >= units(theirs):
+        return ""
+    return f" on {words.count(units(ours), 'GPU' if ours.gpus else 'core')}"
+
+
+def _longer_terms(ours: Estimate, theirs: Estimate, best: str, fewer: str) -> list[tuple[float, str]]:
     """By how many seconds each term is longer, and how that is said."""
     moved = theirs.transfer_s or 0.0
-    runs = "is assumed to run {} longer" if ours.run_assumed else "runs {} longer"
+    runs = ("is assumed to run {} longer" if ours.run_assumed else "runs {} longer") + fewer
     if (ours.speed or 1.0) > (theirs.speed or 1.0):
         runs += " (as work of yours did)"
     ready = "needs {} longer to get ready"

@@ -65,10 +65,12 @@ def charge(estimate: Estimate | None) -> str:
     """``about 4 SU, at most 8``, ``at most 8 SU``; ``?`` where it is not known."""
     if estimate is None or estimate.charge is None:
         return UNKNOWN
-    unit, most = estimate.charge_unit, estimate.charge_at_most
-    if most is None or amount(most) == amount(estimate.charge):
-        return f"at most {amount(estimate.charge)} {unit}".rstrip()
-    return f"about {amount(estimate.charge)} {unit}".rstrip() + f", at most {amount(most)}"
+    said, most = amount(estimate.charge), estimate.charge_at_most
+    unit = estimate.charge_unit
+    unit += "s" if unit.endswith("hour") and said != "1" else ""  # an SU is counted like a dozen: 4 SU
+    if most is None or amount(most) == said:
+        return f"at most {said} {unit}".rstrip()
+    return f"about {said} {unit}".rstrip() + f", at most {amount(most)}"
 
 
 def run(estimate: Estimate) -> str:

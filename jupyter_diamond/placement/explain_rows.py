@@ -9,7 +9,7 @@ from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.forecast import Estimate
 
 from . import words
-from .comparison import name
+from .comparison import distinct, name
 from .estimate_words import UNKNOWN, about, charge, later, run, starts, starts_of, terms
 from .place import NOW
 
@@ -117,8 +117,9 @@ def groups(decision: Decision, answer: Answer, *, soft: bool = False) -> list[Gr
     """Candidates by what was said of them: refusals, what is not known, or wishes that are not met."""
     found: dict[str, tuple[list[str], Verdict]] = {}
     for candidate in decision.candidates:
-        for verdict in candidate.verdicts:
-            if verdict.answer == answer and verdict.soft == soft and verdict.rule != NOW:
+        answers = [each for each in candidate.verdicts if each.answer == answer and each.soft == soft]
+        for verdict in distinct(answers):
+            if verdict.rule != NOW:
                 found.setdefault(verdict.sentence, ([], verdict))[0].append(name(candidate))
     return [Group(tuple(places), verdict) for places, verdict in found.values()]
 
@@ -126,23 +127,44 @@ def groups(decision: Decision, answer: Answer, *, soft: bool = False) -> list[Gr
 def ties(decision: Decision) -> list[str]:
     """Who is as good as the chosen one, and what decided."""
     decided = f", decided {decision.tie_break}" if decision.tie_break else ""
-    lines = [f"{name(decision.candidates[at])} is equally good{decided}." for at in decision.ties]
-    if not lines and decision.tie_break:
-        lines = [f"Others are equally good by the objective, decided {decision.tie_break}."]
-    return lines
+    *first, last = [name(decision.candidates[at]) for at in decision.ties] or [""]
+    if last:
+        names = f"{', '.join(first)} and {last} are" if first else f"{last} is"
+        return [f"{names} equally good{decided}."]
+    return [f"Others are equally good by the objective{decided}."] if decided else []
 
 
 def next_best(decision: Decision) -> list[str]:
-    """The alternatives, each with its terms and how much later it would be done."""
+    """The alternatives, and the best of each other site: its terms, how much later it would be done, and its charge."""
     choice = decision.choice
     found = []
-    for at in decision.alternatives:
+    for at in _worth_a_line(decision):
         candidate = decision.candidates[at]
         if candidate.estimate is None or choice is None:
             continue
         said = [terms(candidate.estimate), later(candidate, choice), _priced(candidate.estimate)]
-        found.append(f"{name(candidate)}: {'; '.join(filter(None, said))}.")
+        if at not in decision.ties and _gives_whole_nodes(candidate) and not _gives_whole_nodes(choice):
+            said.append("it gives whole nodes only")
+        smaller = "" if candidate.size in (None, choice.size) else f" with {words.size(candidate.size)}"
+        found.append(f"{name(candidate)}{smaller}: {'; '.join(filter(None, said))}.")
     return found
+
+
+def _worth_a_line(decision: Decision) -> list[int]:
+    found = list(decision.alternatives)
+    choice = decision.choice
+    sites = {decision.candidates[at].site for at in found} | {choice.site if choice is not None else ""}
+    ranked = sorted((each.rank, at) for at, each in enumerate(decision.candidates) if each.rank)
+    for _, at in ranked:
+        site = decision.candidates[at].site
+        if site not in sites:
+            sites.add(site)
+            found.append(at)
+    return found
+
+
+def _gives_whole_nodes(candidate: Candidate) -> bool:
+    return any(each.rule == "whole node" and each.observed == "whole nodes only" for each in candidate.verdicts)
 
 
 def _priced(estimate: Estimate) -> str:
@@ -163,6 +185,8 @@ def chosen_lines(decision: Decision) -> list[str]:
             lines.append(f"Speed: work of yours took {speed:g} times as long there as at your sites on the whole.")
         if charge(choice.estimate) != UNKNOWN:
             lines.append(f"Charge: {charge(choice.estimate)}.")
+        elif any(charge(each.estimate) != UNKNOWN for each in decision.candidates):
+            lines.append("Charge: not known; what it charges is not documented.")
     return lines
 
 

@@ -8,7 +8,7 @@ from jupyter_diamond.model.decision import Candidate, Verdict
 from jupyter_diamond.model.envelope import Envelope
 
 from . import words
-from .comparison import because, blockers, lack, name, unmet
+from .comparison import because, blockers, distinct, lack, name, unmet
 from .estimate_words import UNKNOWN, charge, starts
 from .place import Place
 
@@ -79,14 +79,6 @@ def warnings(envelope: Envelope, chosen: Candidate) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _distinct(verdicts: list[Verdict]) -> list[Verdict]:
-    """Without *it has no GPU* where the capacity says so already."""
-    said = {verdict.rule for verdict in verdicts}
-    return [
-        each for each in verdicts if (each.rule, each.observed) != ("accelerator", "no GPU") or "capacity" not in said
-    ]
-
-
 def _start(envelope: Envelope, candidate: Candidate, place: Place) -> str:
     record, estimate = place.record, candidate.estimate
     if estimate is None or estimate.forecast.wait_s is None:
@@ -148,15 +140,16 @@ def _nowhere(envelope: Envelope, candidates: Sequence[Candidate]) -> str:
     reasons: dict[str, list[str]] = {}
     for site in asked:
         closest = _closest(candidates, site)
-        said = ", and ".join(_said(verdict) for verdict in _distinct(blockers(closest)))
+        said = ", and ".join(_said(verdict) for verdict in distinct(blockers(closest)))
         if not _failures(closest):
             said += f" (to try it all the same, name --site {site})"
         reasons.setdefault(said, []).append(name(closest))
     parts = [f"{', '.join(names)}: {said}" for said, names in reasons.items()]
-    where = "No site" if envelope.site is None else envelope.site
+    never = all(_failures(_closest(candidates, site)) for site in asked)
+    where = f"{envelope.site} cannot" if envelope.site else "No site can" if never else "No site is known to be able to"
     silent = all(_silent(candidate) for candidate in candidates if candidate.site in asked)
     again = " Try again when one answers: %diamond sites shows since when each is silent, and why." if silent else ""
-    return f"{where} {'can' if envelope.site is None else 'cannot'} run this. " + "; ".join(parts) + f".{again}"
+    return f"{where} run this. " + "; ".join(parts) + f".{again}"
 
 
 def _silent(candidate: Candidate) -> bool:

@@ -68,8 +68,10 @@ export function charge(estimate: Estimate | null): string {
     return UNKNOWN;
   }
   const { charge_unit: unit, charge_at_most: most } = estimate;
-  const said = `${amount(estimate.charge)} ${unit}`.trimEnd();
-  return most === null || amount(most) === amount(estimate.charge)
+  const number = amount(estimate.charge);
+  const plural = unit.endsWith('hour') && number !== '1' ? 's' : '';
+  const said = `${number} ${unit}${plural}`.trimEnd();
+  return most === null || amount(most) === number
     ? `at most ${said}`
     : `about ${said}, at most ${amount(most)}`;
 }

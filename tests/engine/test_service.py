@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -170,10 +171,20 @@ async def test_a_runner_that_is_killed_is_a_failure_that_says_so(bench):
         await service.result(task.id)
 
 
-async def test_what_fits_nowhere_is_refused_with_each_sites_reason(bench):
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"gpus": Span.exactly(64)}, "here:machine: it has no GPUs"),
+        ({"gpus": Span.exactly(1), "gpu_memory_bytes": 200 << 30}, "here:machine: it has no GPUs"),
+        ({"max_charge": 1.0}, "what it would be charged is not known (to try it all the same, name --site here)"),
+        ({"container": "apptainer"}, "which container runtimes it has is not known"),
+        ({"site": "here", "partition": "gpu"}, "it has no partition gpu: choose one of machine"),
+    ],
+)
+async def test_what_fits_nowhere_is_refused_with_each_sites_reason_and_nothing_is_submitted(bench, asked, reason):
     service = await bench.start()
-    with pytest.raises(Infeasible, match="here"):
-        await bench.submit(service, "pass", envelope=Envelope(gpus=Span.exactly(64)))
+    with pytest.raises(Infeasible, match=re.escape(reason)):
+        await bench.submit(service, "pass", envelope=Envelope(**asked))
     assert await service.tasks() == ()
 
 

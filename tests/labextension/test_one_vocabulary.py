@@ -116,7 +116,7 @@ def estimates(dice: random.Random) -> Iterator[Estimate]:
         yield Estimate(
             forecast=forecast, run_s=maybe(spans), run_assumed=dice.random() < 0.5, prepare_s=maybe(spans),
             transfer_s=maybe(spans), total_s=wait and wait + dice.choice(spans), charge=maybe(charges),
-            charge_at_most=maybe(charges), charge_unit=dice.choice(["SU", ""]),
+            charge_at_most=maybe(charges), charge_unit=dice.choice(["SU", "GPU-hour", ""]),
         )  # fmt: skip
 
 

@@ -57,13 +57,14 @@ NOWHERE = [
     ),
     (
         "nobody has answered yet", {}, (SiteReading(site="delta", transport="ssh", scheduler="slurm"),), {},
-        ("No site can run this. delta: it has not answered yet, and its partitions are not known yet, and what its nodes "
-        f"can hold is not known, and its time limit is not known (to try it all the same, name --site delta).{AGAIN}"),
+        ("No site is known to be able to run this. delta: it has not answered yet, and its partitions are not known yet, "
+        "and what its nodes can hold is not known, and its time limit is not known (to try it all the same, name --site "
+        f"delta).{AGAIN}"),
     ),
     (
         "every verdict is unknown", GPU, (at("delta", UNKNOWN),), {},
-        ("No site can run this. delta:dark: whether it takes jobs is not known, and what its nodes can hold is not known, "
-        "and its time limit is not known (to try it all the same, name --site delta)."),
+        ("No site is known to be able to run this. delta:dark: whether it takes jobs is not known, and what its nodes can "
+        "hold is not known, and its time limit is not known (to try it all the same, name --site delta)."),
     ),
     (
         "nothing left on the account", GPU, (at("delta", record("a100", A100, policy=SU)),), {"delta": left(0.0)},

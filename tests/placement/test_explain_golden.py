@@ -168,6 +168,31 @@ def test_what_is_not_known_of_the_choice_is_not_held_against_another_in_silence(
     ]
 
 
+def test_who_has_room_for_less_says_on_how_many_gpus_it_would_run_and_what_it_gives():
+    wide = TWO_GPUS.model_copy(
+        update={"gpus": Span(min=1, max=2), "runtime": Runtime(seconds=2 * H, units=1, serial=0.1)}
+    )
+    alone = gpus("vista", "gh", "H200", memory=96, free=1, pending=0, whole_node=True)
+    decision = decided(
+        wide,
+        reading(gpus("anvil", "gpu", "A100", memory=40, free=4, pending=0)),
+        reading(gpus("delta", "gpuA100x4", "A100", memory=40, free=4, pending=0)),
+        reading(alone.model_copy(update={"shapes": (alone.shapes[0].model_copy(update={"gpus": 1}),)})),
+    )
+    blocks = unwrapped(decision)
+    assert flat(blocks[4]) == "Ties: - delta:gpuA100x4 is equally good, decided by name."
+    assert flat(blocks[5]).endswith(
+        "- vista:gh with 8 cores, 1 GPU: no wait + 2 h run = 2 h; done 54 min later; about 3 SU, at most 6; it gives "
+        "whole nodes only."
+    )
+    alone = decided(
+        wide,
+        reading(gpus("delta", "gpuA100x4", "A100", memory=40, free=2, pending=0)),
+        reading(gpus("vista", "gh", "H200", memory=96, free=1, pending=0)),
+    )
+    assert alone.sentence.endswith("; vista:gh would start now but runs 54 min longer on 1 GPU.")
+
+
 def test_who_waits_behind_a_job_reads_which_one_how_sure_that_is_and_why_not_where_it_would_start_now():
     decision = waits_behind_a_job()
     assert decision.sentence == (

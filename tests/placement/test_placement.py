@@ -381,7 +381,8 @@ def test_an_unknown_verdict_is_not_chosen_alone_but_may_be_pinned():
     alone = ask(E, unknown)
     assert alone.chosen is None
     assert alone.sentence == (
-        "No site can run this. delta:cpu: its time limit is not known (to try it all the same, name --site delta)."
+        "No site is known to be able to run this. delta:cpu: its time limit is not known (to try it all the same, name "
+        "--site delta)."
     )
     pinned = ask(Envelope(site="delta"), unknown)
     assert chosen(pinned) == ("delta", "cpu")
