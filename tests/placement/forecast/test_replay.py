@@ -99,14 +99,14 @@ def test_time_limits_alone_are_never_better_than_what_is_predicted_for_a_single_
 def test_nothing_is_ever_given_twice(seed):
     """Whatever is taken and given back, every node keeps to what it has, and the counts agree with the nodes."""
     draw = random.Random(seed)
-    whole = [draw.choice([1, 4, 8]) for _ in range(draw.randint(1, 6))]
+    whole = [draw.choice([1, 4, 8, 40]) for _ in range(draw.randint(1, 6))]
     pool, taken = Pool(whole, whole), []
-    for _ in range(60):
+    for _ in range(80):
         if taken and draw.random() < 0.5:
             nodes, units = taken.pop(draw.randrange(len(taken)))
             pool.take(nodes, -units)
         else:
-            number, units = draw.randint(1, 2), draw.randint(1, 8)
+            number, units = draw.randint(1, 2), draw.randint(1, draw.choice([8, 40]))
             nodes = pool.best(number, units)
             assert (nodes is None) == (sum(each >= units for each in pool.free) < number)
             if nodes is not None:
@@ -115,34 +115,49 @@ def test_nothing_is_ever_given_twice(seed):
                 taken.append((nodes, units))
         assert all(0 <= free <= all_ for free, all_ in zip(pool.free, whole, strict=True))
         assert pool.total == sum(pool.free)
-        assert all(pool.fitting(k) == sum(each >= k for each in pool.free) for k in range(1, 9))
+        rooms = [sum(each >= k for each in pool.free) for k in range(1, 41)]
+        assert [pool.fitting(k) for k in range(1, 41)] == rooms
+        assert pool.rooms(range(1, 41)) == [each for each in rooms if each]
+        assert sorted(pool.having(3)) == [node for node, free in enumerate(pool.free) if free >= 3]
+        shadow = [draw.randint(0, 40) for _ in whole]
+        assert pool.beside(shadow) == sorted(
+            min(free, other) for free, other in zip(pool.free, shadow, strict=True) if free
+        )
 
 
-def drawn_board(draw: random.Random) -> Board:
+GPUS = ((4, 4, 8), (1, 2, 4))
+CORES = ((24, 48, 64), (1, 3, 7, 16, 48))
+"""What nodes have, and what jobs take of one."""
+
+
+def drawn_board(draw: random.Random, sizes: tuple[int, ...] = GPUS[0], asked: tuple[int, ...] = GPUS[1]) -> Board:
     """A few nodes, partly taken, and a queue of a few shapes and limits, as on a real machine."""
-    whole = [draw.choice([4, 4, 8]) for _ in range(draw.randint(1, 8))]
+    whole = [draw.choice(sizes) for _ in range(draw.randint(1, 8))]
     running, free = [], list(whole)
     for number in range(draw.randint(0, 12)):
         node = draw.randrange(len(whole))
-        units = draw.randint(1, 4)
+        units = draw.randint(1, asked[-1])
         if free[node] >= units:
             free[node] -= units
             limit = draw.choice([600.0, H, 4 * H, 24 * H])
             running.append(Holding(draw.uniform(1, limit), limit, units, (node,), f"r{number}"))
     waiting = [
-        Waiting(draw.choice([1, 1, 1, 2, 3]), draw.choice([1, 2, 4]), draw.uniform(60, 8 * H), draw.choice([H, 4 * H, 12 * H]), f"w{at}")
+        Waiting(draw.choice([1, 1, 1, 2, 3]), draw.choice(asked), draw.uniform(60, 8 * H), draw.choice([H, 4 * H, 12 * H]), f"w{at}")
         for at in range(draw.randint(0, 40))
     ]  # fmt: skip
     return Board(tuple(whole), tuple(free), tuple(running), tuple(waiting))
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.integers(0, 1_000_000))
-@example(2477)
-def test_all_sizes_at_once_say_what_each_says_alone(seed):
+@settings(max_examples=250, deadline=None)
+@given(st.integers(0, 1_000_000), st.sampled_from([GPUS, CORES]))
+@example(2477, GPUS)
+def test_all_sizes_at_once_say_what_each_says_alone(seed, units):
     """The fast way is the plain way, wherever ours enters the queue."""
     draw = random.Random(seed)
-    there = drawn_board(draw)
-    asks = [Waiting(draw.choice([1, 2, 4]), draw.randint(1, 8), 0.0, draw.choice([600.0, H, 8 * H])) for _ in range(4)]
+    there = drawn_board(draw, *units)
+    asks = [
+        Waiting(draw.choice([1, 2, 4]), draw.randint(1, max(units[0])), 0.0, draw.choice([600.0, H, 8 * H]))
+        for _ in range(4)
+    ]
     rank = draw.choice([None, draw.randint(0, len(there.waiting))])
     assert replay_all(there, asks, rank=rank) == [plain.replay(there, each, rank=rank) for each in asks]
