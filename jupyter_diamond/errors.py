@@ -5,7 +5,8 @@
     DiamondError                     something the user can read and act on
     ├── InvalidRequest               what was asked makes no sense; nothing was started
     │   ├── CaptureRefused           a name of the cell cannot travel to a site
-    │   └── Infeasible               no site can run it, each with its reason
+    │   ├── Infeasible               no site can run it, each with its reason
+    │   └── OverBudget               it could cost more than the user allows
     ├── NotFound                     no such task, site or file
     ├── Conflict                     it clashes with something that is already running
     ├── TransportError               a site could not be reached, or stopped answering (has ``outcome``)
@@ -69,6 +70,13 @@ class Infeasible(InvalidRequest):
     """No site can run it; the message gives each site's reason."""
 
     code = "infeasible"
+    http_status = 422
+
+
+class OverBudget(InvalidRequest):
+    """It could cost more than a cap of the user's leaves; the message names the cap and what stands against it."""
+
+    code = "over_budget"
     http_status = 422
 
 
@@ -219,7 +227,7 @@ class RemoteError(DiamondError):
 BY_CODE: dict[str, type[DiamondError]] = {
     cls.code: cls
     for cls in (
-        DiamondError, InvalidRequest, CaptureRefused, Infeasible, NotFound, Conflict, SchedulerError,
+        DiamondError, InvalidRequest, CaptureRefused, Infeasible, OverBudget, NotFound, Conflict, SchedulerError,
         SubmitOutputUnreadable, ParseError, StoreError, ServerUnavailable, ResultUnavailable,
     )
 }  # fmt: skip

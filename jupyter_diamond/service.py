@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import secrets
 import sys
 import time
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
+from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.endpoints import checks as endpoint_checks
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
+from jupyter_diamond.engine.intake import check_bundle, first_attempt, twin_of
 from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
@@ -25,9 +26,10 @@ from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, newest
-from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest
+from jupyter_diamond.errors import Infeasible, InvalidRequest, OverBudget
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
@@ -39,8 +41,16 @@ from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
+from jupyter_diamond.placement.budget import too_dear
 from jupyter_diamond.placement.idle import idle
-from jupyter_diamond.settings import DiamondEngine, DiamondGlobus, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.settings import (
+    DiamondBudget,
+    DiamondEngine,
+    DiamondGlobus,
+    DiamondLimits,
+    DiamondSites,
+    DiamondStore,
+)
 from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
 
 
@@ -56,6 +66,7 @@ class DiamondService:
         limits: DiamondLimits,
         log: logging.Logger,
         globus: DiamondGlobus | None = None,
+        budget: DiamondBudget | None = None,
     ) -> None:
         self._settings, self._limits, self._log = engine, limits, log
         path = Path(store.path).expanduser()
@@ -65,6 +76,7 @@ class DiamondService:
         """Who we are to Globus. It imports nothing and asks nobody until a site, or the user, needs it."""
         catalogue = load_catalogue(Path(sites.path).expanduser(), this_machine=here)
         self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
+        self._caps = caps_of(budget or DiamondBudget(), self.links)
         self._ledger = Ledger(path)
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
@@ -81,7 +93,7 @@ class DiamondService:
         self._spool = await asyncio.to_thread(Spool, self._spool_folder)
         self._engine = Engine(
             ledger=self._ledger, links=self.links, spool=self._spool, settings=self._settings,
-            lease_s=self._lease_s, log=self._log,
+            lease_s=self._lease_s, log=self._log, caps=self._caps,
         )  # fmt: skip
         await self._engine.start()
 
@@ -164,6 +176,10 @@ class DiamondService:
         """How near forecasts were to what then happened, site by site."""
         return await self.engine.forecasts.judged(self.links)
 
+    async def charges(self, days: float = 7.0, *, tasks: bool = False) -> Charges:
+        """What was charged in the last days, what is reserved, and what is left, by site, account and unit."""
+        return await self.engine.budget.report(days, tasks=tasks)
+
     async def idle(self, envelope: Envelope) -> Idle:
         """Where a job of this envelope could start now; what is not known stands apart."""
         decision = await self.engine.planner.plan(envelope, asks=False)
@@ -229,13 +245,13 @@ class DiamondService:
         known, namesakes = await self._ledger.do(self._known, request)
         if known:
             return Submitted(task=known, created=False)
-        self._check_bundle(request, bundle)
-        if not request.again and (twin := self._twin(request, namesakes)):
+        check_bundle(request, bundle, at_most=self._limits.bundle_bytes)
+        if not request.again and (twin := twin_of(request, namesakes)):
             return Submitted(task=twin, attached=True, created=False)
-        decision = await self.plan(request.envelope)
+        decision = await self.engine.planner.plan(request.envelope, by=request.by)
         choice = decision.choice
         if choice is None or choice.size is None:
-            raise Infeasible(decision.sentence)
+            raise OverBudget(decision.sentence) if too_dear(decision) else Infeasible(decision.sentence)
         if choice.simulated:
             raise Infeasible(f"{choice.site} is simulated: nothing was submitted. Choose another site.")
         return await self._take(request, bundle, decision, choice)
@@ -243,7 +259,7 @@ class DiamondService:
     async def _take(self, request: TaskRequest, bundle: bytes, decision: Decision, choice: Candidate) -> Submitted:
         """Store the task and hand it to the engine."""
         task_id, now = f"t{secrets.token_hex(5)}", from_epoch(time.time())
-        attempt = _first_attempt(choice, now)
+        attempt = first_attempt(choice, now)
         folder = await self.engine.folder_for(attempt)
         if folder is not None:  # task and intent are stored in one: a cell is to be with its scheduler in no time
             attempt = attempt.model_copy(update={"state": State.SUBMITTING, "folder": folder, "submissions": 1})
@@ -256,10 +272,14 @@ class DiamondService:
                 self._spool.save(task_id, bundle)
             return self._ledger.store.create_task(
                 request, task_id=task_id, key=inputs.key, decision=decision, attempt=attempt,
-                why_here=decision.sentence, at=now,
+                why_here=decision.sentence, at=now, caps=self._caps,
             )  # fmt: skip
 
-        task, created = await self._ledger.write(create)
+        try:
+            task, created = await self._ledger.write(create)
+        except OverBudget:  # another submission was faster
+            await asyncio.to_thread(self._spool.drop, task_id)
+            raise
         if created:
             self.engine.adopt(task, inputs)
         else:
@@ -270,31 +290,6 @@ class DiamondService:
         """In the store's thread: the task of this very request, and the active ones of its name."""
         store = self._ledger.store
         return store.find_token(request.client_token), store.active_same_name(request.name, request.notebook.path)
-
-    def _check_bundle(self, request: TaskRequest, bundle: bytes) -> None:
-        if len(bundle) > self._limits.bundle_bytes:
-            raise InvalidRequest(
-                f"The cell's inputs are {len(bundle):,} bytes; at most {self._limits.bundle_bytes:,} travel with a "
-                "cell. Save large data to a file, or raise c.DiamondLimits.bundle_bytes."
-            )
-        if hashlib.sha256(bundle).hexdigest() != request.bundle_sha256:
-            raise InvalidRequest("The cell's inputs were damaged on their way to the server; run the cell again.")
-
-    def _twin(self, request: TaskRequest, active: tuple[Task, ...]) -> Task | None:
-        """The same cell, still active (B27). Raises Conflict when another cell of that name is.
-
-        One whose result is here is over for its user, though its scheduler may not have said so yet.
-        """
-        active = tuple(task for task in active if not newest(task).result_ready)
-        for task in active:
-            if task.digest == request.digest:
-                return task
-        if active:
-            raise Conflict(
-                f"`{request.name}` is still {active[-1].state.value} and runs another cell. Choose another name, "
-                f"cancel it with %diamond cancel {request.name}, or add --again to have both."
-            )
-        return None
 
     async def tasks(
         self, name: str | None = None, phase: str | None = None, notebook: str | None = None, limit: int = 100
@@ -383,10 +378,3 @@ class DiamondService:
             await self._ledger.wait(after, min(wait, 30.0))
         events = await self._ledger.do(self._ledger.store.events, after, limit)
         return EventPage(events=events, cursor=events[-1].seq if events else after)
-
-
-def _first_attempt(choice: Candidate, now: datetime) -> Attempt:
-    return Attempt.model_validate({
-        "n": 1, "token": f"dmd-{secrets.token_hex(8)}", "site": choice.site, "partition": choice.partition or None,
-        "account": choice.account, "size": choice.size, "created_at": now, "state_since": now,
-    })  # fmt: skip

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from jupyter_core.paths import jupyter_config_dir, jupyter_data_dir
-from traitlets import Bool, Float, Int, Unicode, default
+from traitlets import Bool, Dict, Float, Int, List, Unicode, Union, default
 from traitlets.config import LoggingConfigurable
 
 
@@ -109,4 +109,29 @@ class DiamondLimits(LoggingConfigurable):
     bundle_bytes = Int(256 << 20, help="The largest sum of all that travels with a cell.").tag(config=True)
     inline_result_bytes = Int(
         4 << 20, help="Results up to this size come with the receipt; larger ones are fetched one by one."
+    ).tag(config=True)
+
+
+class DiamondBudget(LoggingConfigurable):
+    """What tasks may cost at most: amounts with the unit that a site charges in, such as ``20 GPU-hours``.
+
+    Empty, as they are by default: no cap. Against a cap counts what is spent and what is reserved for tasks under way,
+    each for its whole time limit. Units are never converted, so every unit needs a cap of its own.
+    """
+
+    per_task = List(
+        Unicode(),
+        help="The most for one task with all its attempts, one amount a unit: ['20 GPU-hours', '500 core-hours'].",
+    ).tag(config=True)
+    per_day = List(
+        Unicode(), help="The most for all tasks in any 24 hours, one amount a unit: ['100 core-hours']."
+    ).tag(config=True)
+    per_account = Dict(
+        value_trait=Union([Unicode(), List(Unicode())]),
+        key_trait=Unicode(),
+        help="The most for all tasks at a site, or on one account of it, for good, in the site's own unit: "
+        "{'delta': '5000 core-hours', 'anvil/abc123': '200 GPU-hours'}.",
+    ).tag(config=True)
+    per_agent = List(
+        Unicode(), help="The most for one agent's tasks in any 24 hours, one amount a unit: ['2 GPU-hours']."
     ).tag(config=True)

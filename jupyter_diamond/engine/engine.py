@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 
 from jupyter_diamond.engine.balances import BalanceBook
+from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
 from jupyter_diamond.engine.heal.asked import Asked
@@ -24,6 +25,7 @@ from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.engine.watch import SiteWatcher
 from jupyter_diamond.errors import DiamondError, TransportError
+from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.settings import DiamondEngine
@@ -49,6 +51,7 @@ class Engine:
         settings: DiamondEngine,
         lease_s: float,
         log: logging.Logger,
+        caps: tuple[SpendingCap, ...] = (),
     ) -> None:
         self._ledger, self._links, self._spool, self._settings, self._log = ledger, links, spool, settings, log
         self._lease_s = lease_s
@@ -57,8 +60,11 @@ class Engine:
         self.forecasts = Forecasts(ledger, writes=lambda: self.advances)
         self.collector = Collector(links, ledger, settings, log, learn=self.forecasts.learn)
         self.balances = BalanceBook()
+        self.budget = Budget(
+            caps=caps, ledger=ledger, links=links, balances=self.balances, snapshot=self.collector.snapshot
+        )
         self.planner = Planner(
-            links=links, collector=self.collector, forecasts=self.forecasts, balances=self.balances, settings=settings,
+            links=links, collector=self.collector, forecasts=self.forecasts, budget=self.budget, settings=settings,
             log=log,
         )  # fmt: skip
         self.healer = Healer(ledger, links, self.collector, self.planner, log)

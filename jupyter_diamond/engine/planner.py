@@ -11,15 +11,17 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 
-from jupyter_diamond.engine.balances import BalanceBook
+from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.errors import DiamondError, TransportError
+from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.jobs import Dialect, JobRequest
 from jupyter_diamond.model.snapshot import Snapshot
+from jupyter_diamond.model.task import Task
 from jupyter_diamond.placement.policy import decide
 from jupyter_diamond.placement.world import World
 from jupyter_diamond.schedulers.base import Estimating
@@ -48,18 +50,27 @@ class Planner:
         links: SiteLinks,
         collector: Collector,
         forecasts: Forecasts,
-        balances: BalanceBook,
+        budget: Budget,
         settings: DiamondEngine,
         log: logging.Logger,
     ) -> None:
         self._links, self._collector, self._forecasts = links, collector, forecasts
-        self._balances, self._settings, self._log = balances, settings, log
+        self._budget, self._settings, self._log = budget, settings, log
         self._said: dict[_Asked, tuple[float, float | None]] = {}
 
-    async def plan(self, envelope: Envelope, *, asks: bool = True) -> Decision:
+    @property
+    def caps(self) -> tuple[SpendingCap, ...]:
+        """What the store is to hold a new attempt against."""
+        return self._budget.caps
+
+    async def plan(
+        self, envelope: Envelope, *, asks: bool = True, follows: Task | None = None, by: str | None = None
+    ) -> Decision:
         """Where a task with this envelope would go now. Raises StoreError, NotFound.
 
-        ``asks``: schedulers may be asked for their own estimate where nothing better is known.
+        ``asks``: schedulers may be asked for their own estimate where nothing better is known. ``follows``: the task
+        that another attempt is planned for, with its newest one as it has ended, or waits to be taken back; ``by``: the
+        agent that asks for a new task. Both matter where a cap of theirs is to be kept.
         """
         fresh_s = self._settings.fresh_s
         if envelope.objective == "random" and envelope.seed is None:  # drawn here, recorded with the decision
@@ -69,7 +80,7 @@ class Planner:
         else:
             await self._collector.freshen(older_than_s=fresh_s, patience_s=10.0)
         snapshot, world = self._collector.snapshot(), await self._forecasts.world()
-        world = replace(world, balances=self._balances.told(datetime.fromtimestamp(world.forecaster.now, timezone.utc)))
+        world = await self._budget.world(world, task=follows, by=by)
         decision = await self._decided(envelope, snapshot, world)
         asked = self._worth_asking(decision, snapshot, world) if asks else []
         if not asked:

@@ -82,9 +82,19 @@ def final(
     }  # fmt: skip
     changes |= _from_receipt(manifest)
     changes |= {name: getattr(row, name) for name in ("started_at", "ended_at", "max_rss_bytes") if getattr(row, name)}
+    if _never_ran(row):
+        changes.pop("started_at", None)
+        changes["ran_s"] = 0.0 if attempt.started_at is None else None
+    elif row.started_at is not None and row.ended_at is not None:
+        changes["ran_s"] = max(0.0, (row.ended_at - row.started_at).total_seconds())
     if row.nodes:
         changes["nodes"] = row.nodes
     return changes
+
+
+def _never_ran(row: JobRow) -> bool:
+    """It ended in the queue. Slurm gives such a job the time of its end as its start, too, and no node."""
+    return row.started_at is None or (row.started_at == row.ended_at and not row.nodes)
 
 
 def _cause(ending: Ending, manifest: Manifest | None, cancelled_by: str | None) -> str:

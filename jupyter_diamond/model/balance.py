@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from .base import UtcTime, Value
+from .charge import Held
 
 
 class Balance(Value):
-    """One account. ``left`` is in the site's own unit; it may be negative where a site lets an account run over."""
+    """One account. ``left`` is in the site's own unit; it may be negative where a site lets an account run over.
+
+    ``held`` is what the user's own tasks have taken of it since, or have reserved: ``left`` does not show it.
+    """
 
     account: str
     left: float
     unit: str = ""
+    held: tuple[Held, ...] = ()
+
+    def taken(self, unit: str) -> float:
+        """What of it is held in this unit; units are never converted."""
+        return sum(each.amount for each in self.held if each.unit == unit)
 
 
 class Balances(Value):

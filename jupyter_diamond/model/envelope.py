@@ -121,6 +121,8 @@ class Envelope(Value):
     container: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
     """A container runtime that must be there, ``apptainer``; no image."""
     preemptible: bool = False
+    unknown_charge: bool = False
+    """A place whose charge is not known will do, though the user has set a cap."""
     deadline: UtcTime | None = None
     max_charge: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     soft: tuple[Softenable, ...] = ()

@@ -50,6 +50,11 @@ class Estimate(Value):
     charge_at_most: float | None = None
     """For the time limit: what has to be on the account."""
     charge_unit: str = ""
+    charge_per_hour: float | None = None
+    charge_least_s: int = 0
+    """Less is charged as if it had run so long."""
+    charged: bool = True
+    """False: nobody pays for it there."""
 
 
 class ForecastRecord(Value):

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from .base import UtcTime, Value
+from .charge import Charge
 from .envelope import Envelope, Size
 from .healing import FailureClass, Healing, Step, Withdrawal
 from .jobs import NativeJob
@@ -64,6 +65,8 @@ class TaskRequest(Value):
     again: bool = False
     """Submit even though the same cell is still active."""
     healing: Healing = Healing()
+    by: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@-]{0,63}$")
+    """The agent that asks; None: the user."""
 
     @field_validator("outputs")
     @classmethod
@@ -110,8 +113,12 @@ class Attempt(Value):
     nodes: str = ""
     exit_code: int | None = None
     signal: int | None = None
+    ran_s: float | None = None
+    """How long accounting says that it ran; 0 without a start: it proves that it never did. None: nobody has said."""
     max_rss_bytes: int | None = None
     result_ready: bool = False
+    charge: Charge | None = None
+    """What it is charged; None where nobody pays: on this machine."""
     failure: FailureClass | None = None
     """What went wrong; None while nothing has."""
     cause: str = ""
@@ -137,6 +144,8 @@ class Task(Value):
     created_at: UtcTime
     ended_at: UtcTime | None = None
     cancel_requested_by: str | None = None
+    by: str | None = None
+    """The agent that asked for it; None: the user."""
     held_by: str | None = None
     """Who asked that nothing of it is submitted for now."""
     healing: Healing = Healing()

@@ -32,6 +32,7 @@ def add_needs(parser: argparse.ArgumentParser) -> None:
     add("--fabric", help="the network between the nodes: slingshot")
     add("--container", metavar="RUNTIME", help="a container runtime that must be there: apptainer")
     add("--preemptible", action="store_true", help="a place whose jobs give way to others will do")
+    add("--unknown-charge", action="store_true", help="a place whose charge is not known will do, though you set a cap")
     add("--deadline", metavar="WHEN", help="done by then, or not at all: 18:00, +6h, 2027-01-31T18:00")
     add("--max-charge", metavar="AMOUNT", help="the most that it may cost, in the site's own unit: 100")
     add("--soft", metavar="NAMES", help=f"wishes, not conditions, of {','.join(SOFTENABLE)}: gpu-memory,deadline")

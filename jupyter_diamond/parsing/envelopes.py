@@ -78,6 +78,7 @@ def read_envelope(said: Said, *, now: datetime) -> Envelope:
         "fabric": said.get("fabric"),
         "container": _container(said.get("container")),
         "preemptible": bool(said.get("preemptible")),
+        "unknown_charge": bool(said.get("unknown_charge")),
         "deadline": parse_deadline(said["deadline"], now) if said.get("deadline") is not None else None,
         "max_charge": _charge(said.get("max_charge")),
         "soft": _soft(said.get("soft")),
@@ -234,7 +235,8 @@ def envelope_words(envelope: Envelope) -> list[str]:
     said.append(("--site", None if envelope.site is None else f"{envelope.site}{partition}"))
     said += _wishes(envelope)
     found = [word for option, value in said if value is not None for word in (option, value)]
-    return [*found, "--preemptible"] if envelope.preemptible else found
+    flags = (("--unknown-charge", envelope.unknown_charge), ("--preemptible", envelope.preemptible))
+    return [*found, *(flag for flag, said_ in flags if said_)]
 
 
 def _wishes(envelope: Envelope) -> list[tuple[str, str | None]]:

@@ -130,7 +130,7 @@ def _settled(
     found: list[_Settled] = []
     for narrowed in _ever_less(sized_by):
         more = [
-            _Settled(each, outcome_rules.judged(envelope, place, each, bench.clock, world.balances))
+            _Settled(each, outcome_rules.judged(envelope, place, each, bench.clock, world))
             for each in weigh(narrowed, place, world, rough=rough)
         ]
         open_ = [each for each in more if not refused(each.verdicts)]

@@ -2,44 +2,92 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NamedTuple
 
+from jupyter_diamond.model.charge import HOUR_S, Charge
+from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.policy import ChargeModel
 from jupyter_diamond.model.snapshot import Record
-
-_HOUR_S = 3600.0
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Attempt
 
 
 class Rate(NamedTuple):
-    """What a size is charged for by the hour, of which the shortest time is charged in any case. None: not known."""
+    """A site's rule for one size: what an hour is charged, None where that cannot be known, and the least time."""
 
-    units: float | None
-    factor: float
-    least_s: float
-    unit: str
+    unit: str = ""
+    per_hour: float | None = None
+    least_s: int = 0
 
-    def of(self, seconds: float) -> float | None:
-        """The charge for so many seconds."""
-        if self.units is None:
-            return None
-        return self.units * (max(seconds, self.least_s) / _HOUR_S) * self.factor
-
-
-def rate_of(size: Size, record: Record | None) -> Rate:
-    """By the documented rule of the site."""
-    model = record.policy.charge if record is not None and record.policy is not None else None
-    if record is None or model is None or model.factor is None:
-        return Rate(None, 1.0, 0.0, "" if model is None else model.unit)
-    per_node = _units_of_node(size, model, record)
-    units = None if per_node is None else size.nodes * per_node
-    return Rate(units, model.factor, float(model.least_s or 0), model.unit)
+    def after(self, seconds: float) -> float | None:
+        """What so many seconds are charged."""
+        return None if self.per_hour is None else max(seconds, float(self.least_s)) / HOUR_S * self.per_hour
 
 
 def charge_of(size: Size, seconds: float, record: Record | None) -> tuple[float | None, str]:
     """(amount, unit) for so many seconds; the amount is None where it cannot be known."""
-    rate = rate_of(size, record)
-    return rate.of(seconds), rate.unit
+    rule = rate_of(size, record)
+    return rule.after(seconds), rule.unit
+
+
+def rate_of(size: Size, record: Record | None) -> Rate:
+    """What an hour of this size is charged there, and the least that is."""
+    model = record.policy.charge if record is not None and record.policy is not None else None
+    if record is None or model is None:
+        return Rate()
+    per_node = None if model.factor is None else _units_of_node(size, model, record)
+    per_hour = None if per_node is None or model.factor is None else size.nodes * per_node * model.factor
+    return Rate(model.unit, per_hour, model.least_s or 0)
+
+
+def foreseen(decision: Decision, attempt: Attempt) -> Charge | None:
+    """What an attempt will be charged, by the decision that placed it; None where nobody pays.
+
+    The decision's rule holds for a place and a size that it weighed; of another size only the time may differ.
+    """
+    place = (attempt.site, attempt.partition or "")
+    there = next((each for each in decision.candidates if (each.site, each.partition) == place), None)
+    if there is None or there.estimate is None:
+        return Charge()
+    if not there.estimate.charged:
+        return None
+    limit_s = attempt.size.walltime_s
+    weighed = ((there.size, there.estimate), *there.sizes)
+    estimate = next((each for size, each in weighed if size is not None and _alike(size, attempt.size)), None)
+    if estimate is None:
+        return Charge(unit=there.estimate.charge_unit)
+    rule = Charge(unit=estimate.charge_unit, per_hour=estimate.charge_per_hour, least_s=estimate.charge_least_s)
+    most, predicted = rule.after(limit_s), estimate.charge
+    if most is not None and predicted is not None:
+        predicted = min(predicted, most)
+    return rule.model_copy(update={"at_most": most, "predicted": predicted})
+
+
+def _alike(one: Size, other: Size) -> bool:
+    """The same but for the time."""
+    return one.model_copy(update={"walltime_s": other.walltime_s}) == other
+
+
+def settled(attempt: Attempt, at: datetime) -> Charge | None:
+    """The charge of an attempt that has ended, by the time that accounting says it ran.
+
+    It is nothing only where it is proved that no job of it ever ran; what nobody can tell stays unknown.
+    """
+    charge = attempt.charge
+    if charge is None or charge.settled_at is not None:
+        return charge
+    return charge.model_copy(update={"actual": _actual(attempt, charge), "settled_at": at})
+
+
+def _actual(attempt: Attempt, charge: Charge) -> float | None:
+    # without a job: its scheduler refused it, or queue and accounting were asked and had none
+    no_job = attempt.native is None and attempt.state in (State.REJECTED, State.CANCELLED)
+    never_ran = attempt.ran_s == 0 and attempt.started_at is None
+    if no_job or never_ran:
+        return 0.0
+    return None if attempt.ran_s is None else charge.after(attempt.ran_s)
 
 
 def _units_of_node(size: Size, model: ChargeModel, record: Record) -> float | None:

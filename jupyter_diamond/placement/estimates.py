@@ -65,8 +65,9 @@ def _weighed(envelope: Envelope, place: Place, sized: Sized, forecast: Forecast,
     rate = rate_of(sized.size, record)
     estimate = Estimate(
         forecast=forecast, run_s=terms[0], run_assumed=run.assumed, speed=None if run.seconds is None else speed,
-        prepare_s=terms[1], transfer_s=terms[2], total_s=total, charge=rate.of(charged),
-        charge_at_most=rate.of(limit), charge_unit=rate.unit,
+        prepare_s=terms[1], transfer_s=terms[2], total_s=total, charge=rate.after(charged),
+        charge_at_most=rate.after(limit), charge_unit=rate.unit,
+        charge_per_hour=rate.per_hour, charge_least_s=rate.least_s, charged=place.site.scheduler != "process",
     )  # fmt: skip
     told = forecast.method in {"fits_now", "replay"} and record is not None
     return Weighed(sized.size, forecast.method == "fits_now" if told else sized.starts_now, estimate)

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from jupyter_diamond.model.balance import Balance, Balances
+from jupyter_diamond.model.charge import Charge
 from jupyter_diamond.model.decision import Answer, Verdict
 from jupyter_diamond.model.envelope import Envelope
 
-from . import words
+from . import budget, words
 from .caps import account_of
 from .estimates import Weighed
 from .place import NOW, Clock, Place, verdict
+from .world import World
 
 _NO_DEADLINE = verdict("deadline", "pass", "none", "none", "No deadline.")
 _ANY_CHARGE = verdict("max charge", "pass", "any", "any", "Any charge will do.")
+_NOBODY_PAYS = verdict("budget", "pass", "nothing", "any", "Nobody is charged for it there.")
 _NO_BALANCE = verdict("credit", "pass", "unknown", "any", "What is left on your account is not known there.")
 
 
@@ -120,30 +122,40 @@ class _Charge(NamedTuple):
     unit: str
 
     def fits(self, balance: Balance) -> bool:
-        return balance.left > 0 and (self.amount is None or self.amount <= balance.left)
+        left = self.left(balance)
+        return left > 0 and (self.amount is None or self.amount <= left)
+
+    def left(self, balance: Balance) -> float:
+        """Without what the user's own tasks have taken since it was read, or have reserved."""
+        return balance.left - balance.taken(self.unit)
+
+    def has(self, balance: Balance) -> str:
+        """``abc has 5 core-hours left``, and what of that is the user's own already."""
+        unit, taken = self.unit or balance.unit, balance.taken(self.unit)
+        said = f"{balance.account} has {words.amount(balance.left, unit)} left"
+        return f"{said}, {words.amount(taken, unit)} of it taken by tasks of yours" if taken else said
 
 
 def _against(balance: Balance, charge: _Charge, place: Place, weighed: Weighed, told: Balances) -> Verdict:
-    left = words.amount(balance.left, charge.unit or balance.unit)
+    left = words.amount(charge.left(balance), charge.unit or balance.unit)
     required = "unknown" if charge.amount is None else words.amount(charge.amount, charge.unit)
     if charge.amount is not None and balance.unit and balance.unit != charge.unit:
         said = f"{balance.account} is counted in {balance.unit}s, its charge in {charge.unit}s."
         return verdict("credit", "unknown", words.amount(balance.left, balance.unit), required, said)
     if charge.fits(balance):
         may = "what it is charged is not known" if charge.amount is None else f"it is charged at most {required}"
-        return verdict("credit", "pass", left, required, f"{balance.account} has {left} left; {may}.")
+        return verdict("credit", "pass", left, required, f"{charge.has(balance)}; {may}.")
     change = _cheaper(balance, charge, place, weighed, told)
-    said = f"{balance.account} has {left} left" + (
-        "" if charge.amount is None else f", and it can be charged {required}"
-    )
+    said = charge.has(balance) + ("" if charge.amount is None else f", and it can be charged {required}")
     ask = f": ask for {change}" if change else ": name another --account, or another --site"
     return verdict("credit", "fail", left, required, f"{said}{ask}.", change=change)
 
 
 def _cheaper(balance: Balance, charge: _Charge, place: Place, weighed: Weighed, told: Balances) -> str:
     """A shorter time that is on the account, or else another account that has enough."""
-    if charge.amount and balance.left > 0:
-        seconds = int(weighed.size.walltime_s * balance.left / charge.amount) // 60 * 60
+    left = charge.left(balance)
+    if charge.amount and left > 0:
+        seconds = int(weighed.size.walltime_s * left / charge.amount) // 60 * 60
         floor = _least_charged(place)
         if seconds >= max(60, floor):
             return f"--time {words.time_option(seconds)}"
@@ -161,13 +173,33 @@ def _least_charged(place: Place) -> int:
     return (model.least_s or 0) if model is not None else 0
 
 
-def judged(
-    envelope: Envelope, place: Place, weighed: Weighed, clock: Clock, balances: Mapping[str, Balances]
-) -> tuple[Verdict, ...]:
-    """All of these rules on one size."""
+def within_caps(envelope: Envelope, place: Place, weighed: Weighed, world: World) -> Verdict:
+    """What it can be charged at most is within the caps that the user has set."""
+    estimate, account = weighed.estimate, envelope.account or place.site.account
+    if not estimate.charged:
+        return _NOBODY_PAYS
+    charge = Charge(
+        unit=estimate.charge_unit, at_most=estimate.charge_at_most, per_hour=estimate.charge_per_hour,
+        least_s=estimate.charge_least_s,
+    )  # fmt: skip
+    mine = [each for each in world.spent if budget.applies(each.cap, place.site.name, account, charge.unit, world.by)]
+    for each in mine:
+        no = budget.refused(each, charge, weighed.size.walltime_s, unknown=envelope.unknown_charge)
+        if no is not None:
+            required = f"at most {words.charge(each.left, each.cap.unit)}"
+            return verdict("budget", "fail", no.observed, required, no.sentence, change=no.change)
+    observed = "unknown" if charge.at_most is None else words.charge(charge.at_most, charge.unit)
+    required = ", ".join(budget.named(each.cap) for each in mine) or "any"
+    return verdict("budget", "pass", observed, required, "It is within your caps.")
+
+
+def judged(envelope: Envelope, place: Place, weighed: Weighed, clock: Clock, world: World) -> tuple[Verdict, ...]:
+    """All of these rules on one size. Nothing is said of caps where the user has set none."""
+    capped = (within_caps(envelope, place, weighed, world),) if world.spent else ()
     return (
         capacity_now(place, weighed),
         deadline(envelope, weighed, clock, soft="deadline" in envelope.soft),
         max_charge(envelope, weighed, soft="max_charge" in envelope.soft),
-        credit(envelope, place, weighed, balances.get(place.site.name)),
+        credit(envelope, place, weighed, world.balances.get(place.site.name)),
+        *capped,
     )

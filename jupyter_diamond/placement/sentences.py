@@ -73,6 +73,8 @@ def warnings(envelope: Envelope, chosen: Candidate) -> tuple[str, ...]:
         found.append(f"{name(chosen)} gives, and charges, whole nodes only.")
     if "usable" in notes["health"].sentence:
         found.append(f"{name(chosen)}: {words.clause(notes['health'].sentence)}.")
+    if "credit" in notes and "taken by tasks of yours" in notes["credit"].sentence:
+        found.append(f"{name(chosen)}: {words.clause(notes['credit'].sentence)}.")
     size = chosen.size
     if size is not None and size.walltime_s < envelope.walltime_s.max:
         found.append(f"{name(chosen)} allows {words.duration(size.walltime_s)}, less than the most that you asked for.")

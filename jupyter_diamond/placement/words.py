@@ -72,6 +72,13 @@ def amount(value: float, unit: str) -> str:
     return f"{said} {unit or 'unit'}" if said == "1" else f"{said} {unit or 'unit'}s"
 
 
+def charge(value: float, unit: str) -> str:
+    """An amount of which sums are made: to the hundredth, ``1,234.57 core-hours``; a small one with two digits."""
+    said = f"{value:,.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
+    said = said.rstrip("0").rstrip(".") if "." in said and "e" not in said else said
+    return f"{said} {unit or 'unit'}" if said == "1" else f"{said} {unit or 'unit'}s"
+
+
 def clause(sentence: str) -> str:
     """A sentence as a part of a longer one."""
     return sentence[:1].lower() + sentence[1:].rstrip(".")

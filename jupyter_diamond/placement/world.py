@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jupyter_diamond.model.balance import Balances
+from jupyter_diamond.model.charge import Spent
 
 from .forecast.wait import Forecaster
 
@@ -19,6 +20,8 @@ class World:
     scheduler's own estimate of the wait, by (site, partition). ``balances`` is what is left on accounts, where a site
     has told.
 
+    ``spent`` is what stands against the caps that the user has set, ``by`` the agent that asks.
+
     ``simulated`` is at how many places a queue is simulated at most, the likeliest ones; at others jobs are counted.
     """
 
@@ -29,3 +32,5 @@ class World:
     test_only_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
     simulated: int = 40
     balances: Mapping[str, Balances] = field(default_factory=dict)
+    spent: tuple[Spent, ...] = ()
+    by: str | None = None

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
+from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import EventType
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt
 
-from . import eventlog
+from . import charges, eventlog
 from .order import may_move
 from .rows import attempt_of, attempt_row, unknown
 from .schema import attempts, tasks
 
-_FIXED = frozenset({"n", "token", "step", "why", "segment", "site", "created_at", "state_since"})
+_FIXED = frozenset({"n", "token", "step", "why", "segment", "site", "created_at", "state_since", "charge"})
 
 
-def put(connection: Connection, task_id: str, attempt: Attempt, *, key: str, decision: Decision, at: datetime) -> None:
-    """Write a new attempt with its decision. One that is ``submitting`` already brings its intent with it."""
+def put(
+    connection: Connection,
+    task_id: str,
+    attempt: Attempt,
+    *,
+    key: str,
+    decision: Decision,
+    at: datetime,
+    caps: Collection[SpendingCap] = (),
+) -> None:
+    """Write a new attempt with its decision, and reserve what it may cost.
+
+    One that is ``submitting`` already brings its intent with it. Raises OverBudget where one of the ``caps`` does not
+    leave so much; nothing is written then.
+    """
+    attempt = charges.reserve(connection, task_id, attempt, decision=decision, at=at, caps=caps)
     kept = {"task_id": task_id, "n": attempt.n, "key": key, "decision": decision.model_dump_json()}
     connection.execute(insert(attempts).values(**kept, **attempt_row(attempt)))
     subject = f"task:{task_id}"
     placed = {"attempt": attempt.n, "site": attempt.site, "partition": attempt.partition}
     eventlog.append(connection, "decision.made", subject, placed, at=at, dedup_key=f"decision:{attempt.n}")
+    charges.write(connection, task_id, attempt, at=at)
     if attempt.state is State.SUBMITTING:
         eventlog.append(connection, "attempt.submitting", subject, {"site": attempt.site}, at=at)
 
@@ -54,6 +70,8 @@ def change(
         return False
     since = {"state_since": at} if state != before.state else {}
     after = Attempt.model_validate({**dict(before), **changes, **since})
+    if after.state.terminal:
+        after = charges.settle(connection, task_id, after, at=at)
     same = (attempts.c.task_id == task_id) & (attempts.c.n == n)
     connection.execute(update(attempts).where(same).values(**attempt_row(after)))
     newest = (tasks.c.id == task_id) & (tasks.c.attempts == n)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select, update
 
 from jupyter_diamond.errors import Conflict
+from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import EventType
 from jupyter_diamond.model.healing import Withdrawal
@@ -22,12 +23,16 @@ _NOT_STARTED = (State.WAITING, State.SUBMITTING, State.SUBMIT_UNKNOWN, State.PEN
 
 
 class Following(NamedTuple):
-    """The attempt that follows, with its decision, and the event that says why. ``key`` is its HMAC key in hex."""
+    """The attempt that follows, with its decision, and the event that says why. ``key`` is its HMAC key in hex.
+
+    ``caps`` are those that it is held against, once the end before it has been settled.
+    """
 
     attempt: Attempt
     key: str
     decision: Decision
     kind: EventType
+    caps: tuple[SpendingCap, ...] = ()
 
 
 def end_and_follow(
@@ -36,6 +41,7 @@ def end_and_follow(
     """End attempt ``n`` and begin the one that follows it. False, and only the end is written, where none may follow.
 
     None may once the user has asked for the task's end, where attempt ``n`` is not the newest or had ended already.
+    Raises OverBudget where a cap does not leave what the next one may cost: then nothing may be written.
     """
     row = connection.execute(select(tasks.c.cancel_requested_by, tasks.c.attempts).where(tasks.c.id == task_id)).one()
     follows = row.cancel_requested_by is None and row.attempts == n == following.attempt.n - 1
@@ -54,7 +60,9 @@ def end_and_follow(
     eventlog.append(connection, following.kind, subject, told, at=at, dedup_key=f"follow:{attempt.n}")
     mirrored = {**attempt_rows.mirrored(attempt), "attempts": attempt.n, "why_here": following.decision.sentence}
     connection.execute(update(tasks).where(tasks.c.id == task_id).values(**mirrored))
-    attempt_rows.put(connection, task_id, attempt, key=following.key, decision=following.decision, at=at)
+    attempt_rows.put(
+        connection, task_id, attempt, key=following.key, decision=following.decision, at=at, caps=following.caps
+    )
     return True
 
 

@@ -75,6 +75,7 @@ def task_of(row: Row[Any], its_attempts: Sequence[Attempt]) -> Task:
         created_at=from_epoch(row.created_at),
         ended_at=_moment(row.ended_at),
         cancel_requested_by=row.cancel_requested_by,
+        by=request.by,
         held_by=row.held_by,
         healing=request.healing,
         source=request.source,

@@ -175,10 +175,13 @@ charges = Table(
     Column("n", Integer, primary_key=True),
     Column("site", Text, nullable=False),
     Column("account", Text),
+    Column("by", Text),
     Column("unit", Text, nullable=False),
     Column("predicted", Float),
+    Column("at_most", Float),
     Column("actual", Float),
     Column("reserved_at", Float, nullable=False),
     Column("settled_at", Float),
     Index("charges_by_account", "site", "account", "reserved_at"),
+    Index("charges_by_settling", "settled_at"),
 )

@@ -9,8 +9,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, true, update
 
-from jupyter_diamond.errors import InvalidRequest
+from jupyter_diamond.errors import InvalidRequest, OverBudget
 from jupyter_diamond.model.capabilities import Capabilities
+from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import Event, EventType
 from jupyter_diamond.model.forecast import ForecastRecord
@@ -21,6 +22,7 @@ from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
 from . import attempt_rows, eventlog, follows, history, leases, outcomes
+from .chargebook import ChargeBook
 from .database import Database
 from .rows import attempt_of, stored, summaries, summaries_of, task_of, unknown
 from .schema import attempts, capabilities, tasks
@@ -36,6 +38,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = Path(path).expanduser().absolute()
         self._database = Database(self.path)
+        self.charges = ChargeBook(self._database)
         self._tidied = -1
 
     def close(self) -> None:
@@ -85,10 +88,12 @@ class Store:
         attempt: Attempt,
         why_here: str,
         at: datetime,
+        caps: Collection[SpendingCap] = (),
     ) -> tuple[Task, bool]:
         """Write a task with its first attempt. A known ``client_token`` gives its task and False; nothing is written.
 
         ``key`` is the attempt's HMAC key in hex. The attempt may already be ``submitting``: its intent is written too.
+        Raises OverBudget where one of the ``caps`` leaves less than it may cost; nothing is written then.
         """
         with self._database.write() as connection:
             known = _find(connection, tasks.c.client_token == request.client_token)
@@ -98,7 +103,7 @@ class Store:
             connection.execute(insert(tasks).values(**told, **_asked(request), **attempt_rows.mirrored(attempt)))
             told = {"name": request.name}
             eventlog.append(connection, "task.created", f"task:{task_id}", told, at=at, dedup_key="created")
-            attempt_rows.put(connection, task_id, attempt, key=key, decision=decision, at=at)
+            attempt_rows.put(connection, task_id, attempt, key=key, decision=decision, at=at, caps=caps)
             return _get(connection, task_id), True
 
     def find_token(self, client_token: str) -> Task | None:
@@ -200,11 +205,16 @@ class Store:
 
         ``why_not`` says why nothing follows. An attempt that has ended already stays as it is.
         """
-        with self._database.write(asked_again=following is None) as connection:
-            if following is None:
-                follows.end_for_good(connection, task_id, n, at=at, changes=changes, why=why_not)
-            else:
-                follows.end_and_follow(connection, task_id, n, at=at, changes=changes, following=following)
+        if following is not None:
+            try:
+                with self._database.write() as connection:
+                    follows.end_and_follow(connection, task_id, n, at=at, changes=changes, following=following)
+                    return _get(connection, task_id)
+            except OverBudget as refused:  # since it was planned, another task has taken what the caps had left
+                why_not = f"It would have gone on, but {refused.message[:1].lower()}{refused.message[1:]}"
+                changes = {**changes, "next": why_not}
+        with self._database.write(asked_again=True) as connection:
+            follows.end_for_good(connection, task_id, n, at=at, changes=changes, why=why_not)
             return _get(connection, task_id)
 
     def withdraw(self, task_id: str, wanted: Withdrawal, at: datetime) -> Task:

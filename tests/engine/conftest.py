@@ -20,13 +20,14 @@ class Bench:
         self.sites_path = folder / "sites.yaml"
 
     async def start(self, **settings):
-        lease_s = settings.pop("lease_s", 15.0)
+        lease_s, budget = settings.pop("lease_s", 15.0), settings.pop("budget", None)
         service = DiamondService(
             store=DiamondStore(path=str(self.folder / "diamond" / "store.sqlite"), lease_s=lease_s),
             sites=DiamondSites(path=str(self.sites_path)),
             engine=DiamondEngine(**settings),
             limits=DiamondLimits(),
             log=logging.getLogger("diamond.test"),
+            budget=budget,
         )
         await service.start()
         self.services.append(service)

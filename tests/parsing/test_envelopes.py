@@ -168,7 +168,7 @@ envelopes = st.builds(
     arch=st.sampled_from([None, "x86_64"]), sites=st.sampled_from([(), ("a",), ("b", "a")]), site=st.sampled_from([None, "a"])
     .filter(bool), partition=st.sampled_from([None, "gpu"]), account=st.sampled_from([None, "x-y"]),
     qos=st.sampled_from([None, "high"]), fabric=st.sampled_from([None, "ib"]), container=st.sampled_from([None, "apptainer"]),
-    preemptible=st.booleans(), max_charge=st.none() | st.integers(1, 10**6).map(lambda n: n / 8),
+    preemptible=st.booleans(), unknown_charge=st.booleans(), max_charge=st.none() | st.integers(1, 10**6).map(lambda n: n / 8),
     runtime=st.none()
     | st.builds(Runtime, seconds=st.integers(1, 600_000).map(float), units=st.integers(1, 64),
                 serial=st.none() | st.sampled_from([0.0, 0.05, 1.0]))
@@ -180,8 +180,8 @@ envelopes = st.builds(
 @given(envelopes.filter(lambda e: e.runtime is None or max(e.runtime.at(1), e.runtime.at(10**8)) < 700_000))
 def test_what_is_written_is_read_as_the_same_envelope(envelope):
     words = envelope_words(envelope)
-    flags = {"preemptible": True} if words[-1:] == ["--preemptible"] else {}
-    pairs = words[: -1 if flags else None]
+    flags = {word[2:].replace("-", "_"): True for word in words if word in ("--preemptible", "--unknown-charge")}
+    pairs = words[: len(words) - len(flags)]
     said = {option[2:].replace("-", "_"): value for option, value in zip(pairs[::2], pairs[1::2], strict=True)}
     assert read_envelope({**said, **flags}, now=NOW) == envelope
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from jupyter_diamond.model.balance import Balance, Balances
+from jupyter_diamond.model.charge import SpendingCap, Spent
 from jupyter_diamond.model.envelope import Envelope, Runtime, Span
 from jupyter_diamond.model.policy import ChargeModel, PartitionPolicy
 from jupyter_diamond.model.site import Site
@@ -239,8 +240,11 @@ def test_every_condition_can_be_a_wish(soft, more):
 
 
 def test_every_rule_has_its_heading():
-    decision = ask(gpus())
+    capped = Spent(cap=SpendingCap(scope="day", amount=100, unit="GPU-hour"))
+    decision = ask(gpus(), spent=(capped,))
     assert {each.rule: each.heading for each in decision.candidates[0].verdicts} == HEADINGS
+    uncapped = {each.rule for each in ask(gpus()).candidates[0].verdicts}
+    assert uncapped == set(HEADINGS) - {"budget"}
     assert {rule.name for rule in RULES} < set(HEADINGS)
 
 

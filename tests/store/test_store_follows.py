@@ -12,6 +12,7 @@ from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.states import State
 from jupyter_diamond.store import Store, attempt_rows
 from jupyter_diamond.store.follows import Following
+from tests.store.charged import cap, decided, put, start
 from tests.store.store_samples import a_decision, an_attempt, at, put_task
 
 FAILED = {"state": State.FAILED, "cause": "The node failed.", "failure": "node", "ended_at": at(5)}
@@ -159,3 +160,28 @@ def test_a_hold_takes_back_what_waits_at_a_site_only(store):
 def change(store, state, **fields):
     given = {"changes": {"state": state, **fields}, "data": {}, "type": "attempt.state_changed"}
     return store.update_attempt("t0000001", 1, at=at(2), **given)
+
+
+def test_where_the_caps_leave_nothing_for_another_attempt_the_task_ends_and_says_so(store):
+    """They are asked in the transaction that settles the end: what the first attempt cost counts, not its reservation."""
+    put(store)
+    start(store)
+    ends = {**FAILED, "ran_s": 60.0}
+    attempt = store.task("t0000001").attempt.model_copy(
+        update={
+            "n": 2,
+            "token": "dmd-99999999",
+            "state": State.WAITING,
+            "started_at": None,
+            "native": None,
+            "charge": None,
+        }
+    )
+    following = Following(attempt, "cd" * 32, decided(), "task.retry", (cap(0.36, "task"),))
+    task = store.end_attempt("t0000001", 1, at=at(6), changes=ends, following=following)
+    assert (task.state, len(task.attempts)) == (State.FAILED, 1)
+    assert task.next.startswith("It would have gone on, but alpha: Your cap of 0.36 core-hours for one task")
+    assert [kind for kind in types(store) if "again" in kind or kind.startswith("charge.")] == [
+        "charge.reserved", "charge.settled", "task.not_again",
+    ]  # fmt: skip
+    assert task.attempt.charge.actual == pytest.approx(2.0 * 60 / 3600)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jupyter_diamond.errors import InvalidRequest, NotFound
+from jupyter_diamond.model.charge import Charge
 from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.states import Outcome, Phase, ReasonClass, State
 from jupyter_diamond.model.task import Task, TaskSummary
@@ -26,7 +27,7 @@ def test_a_task_comes_back_as_it_was_written(store, path):
     assert Task.model_validate_json(read.model_dump_json()) == read
     assert read.source == "model = train(x)\n# größe\n"
     assert read.created_at == at(1)
-    assert read.attempt == an_attempt("dmd-00000001")
+    assert read.attempt == an_attempt("dmd-00000001").model_copy(update={"charge": Charge()})  # nothing was foreseen
     assert (read.state, read.phase, read.outcome) == (State.WAITING, Phase.PENDING, None)
     assert again.request(read.id) == a_request("token-0000000001")
     assert again.decision(read.id) == again.decision(read.id, 1) == a_decision()

@@ -90,7 +90,7 @@ class Healer:
         attempt = _newest(task)
         try:
             await self._collector.refresh([attempt.site], older_than_s=_FRESH_S, wait_s=_WAIT_S)
-            decision = await self._planner.plan(step.envelope)
+            decision = await self._planner.plan(step.envelope, follows=task)
         except DiamondError as problem:
             return f"there is no plan: {words.clause(problem.message)}."
         found = choose(decision, task, step.where)
@@ -113,19 +113,21 @@ class Healer:
             envelope = in_force(task, before.envelope)
             if wanted.unpin:
                 envelope = unpinned(envelope)
-            choice, decision, said = await self._anew(envelope, before, wanted)
+            choice, decision, said = await self._anew(_with(task, changes), envelope, before, wanted)
         moved = (choice.site, choice.partition or None) != (attempt.site, attempt.partition)
         step: Step = "migrate" if wanted.then == "migrate" and moved else "replan"
         follower = following_attempt(attempt, choice, step=step, segment=attempt.segment)
         return await self._follow(task, changes, follower.model_copy(update={"why": f"{said}."}), decision)
 
-    async def _anew(self, envelope: Envelope, before: Decision, wanted: Withdrawal) -> tuple[Candidate, Decision, str]:
+    async def _anew(
+        self, task: Task, envelope: Envelope, before: Decision, wanted: Withdrawal
+    ) -> tuple[Candidate, Decision, str]:
         """A new plan; where none is to be had, back to the old place rather than nowhere."""
         old = before.choice
         assert old is not None, "an attempt was made by a decision with a choice"
         because = wanted.why or "you asked for a new plan"
         try:
-            decision = await self._planner.plan(envelope)
+            decision = await self._planner.plan(envelope, follows=task)
             if wanted.then == "migrate":
                 decision = besides(decision, old)
         except DiamondError as problem:
@@ -136,7 +138,7 @@ class Healer:
         return choice, decision, f"{moved_to(choice, old)}: {because}"
 
     async def _follow(self, task: Task, changes: dict[str, Any], follower: Attempt, decision: Decision) -> Task:
-        following = Following(follower, secrets.token_hex(32), decision, _KINDS[follower.step])
+        following = Following(follower, secrets.token_hex(32), decision, _KINDS[follower.step], self._planner.caps)
         self._log.info("%s: attempt %d follows. %s", task.name, follower.n, follower.why)
         return await self._store(task, changes, following=following)
 

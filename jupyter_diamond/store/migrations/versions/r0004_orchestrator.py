@@ -19,13 +19,16 @@ def upgrade() -> None:
         sa.Column("n", sa.Integer, primary_key=True),
         sa.Column("site", sa.Text, nullable=False),
         sa.Column("account", sa.Text),
+        sa.Column("by", sa.Text),
         sa.Column("unit", sa.Text, nullable=False),
         sa.Column("predicted", sa.Float),
+        sa.Column("at_most", sa.Float),
         sa.Column("actual", sa.Float),
         sa.Column("reserved_at", sa.Float, nullable=False),
         sa.Column("settled_at", sa.Float),
     )
     op.create_index("charges_by_account", "charges", ["site", "account", "reserved_at"])
+    op.create_index("charges_by_settling", "charges", ["settled_at"])
 
 
 def _continuations() -> None:
