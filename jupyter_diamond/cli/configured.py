@@ -7,14 +7,23 @@ from pathlib import Path
 
 from jupyter_core.application import JupyterApp
 
-from jupyter_diamond.settings import DiamondEngine, DiamondGlobus, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.settings import (
+    DiamondBudget,
+    DiamondEngine,
+    DiamondGlobus,
+    DiamondLimits,
+    DiamondSites,
+    DiamondStore,
+)
 
 
 class Settings(JupyterApp):
     """A server's configuration files, and no command line."""
 
     name = "jupyter-server"
-    classes = [DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus]  # noqa: RUF012 - as traitlets has it
+    classes = [  # noqa: RUF012 - as traitlets has it
+        DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget,
+    ]  # fmt: skip
 
     def read(self) -> None:
         """Read the configuration files; one that is broken leaves the defaults, and the server itself says so."""

@@ -84,6 +84,13 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("forecast", "How near the forecast waits were to the real ones, site by site."),
     Verb(
+        "charges", "What your tasks cost by site, account and unit: predicted, reserved, actual; what your caps leave.",
+        (
+            _arg("--days", type=positive, default=7, metavar="N", help="the last N days (7)"),
+            _arg("--tasks", action="store_true", help="a line an attempt"),
+        ),
+    ),
+    Verb(
         "tasks", "Your tasks, newest first.",
         (
             _arg("--active", action="store_true", help="only those that have not ended"),

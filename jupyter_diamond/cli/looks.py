@@ -18,6 +18,7 @@ from jupyter_diamond.model.looks import Idle, IdlePlace
 from jupyter_diamond.model.snapshot import Record, SiteReading, Snapshot
 from jupyter_diamond.model.task import Attempt, Task, TaskSummary
 from jupyter_diamond.notebook.card_text import printable
+from jupyter_diamond.notebook.charge_text import charge_fact
 from jupyter_diamond.notebook.client import DiamondClient
 from jupyter_diamond.notebook.needs import envelope_of, gpus_of
 from jupyter_diamond.notebook.tables import by_reason
@@ -299,7 +300,7 @@ def _attempt_lines(attempt: Attempt, now: datetime) -> list[tuple[str, str]]:
     lines = [
         ("where", place_text(attempt.site, attempt.partition)), ("job", str(attempt.native or "")),
         ("size", size_text(attempt.size)), ("ran", ran), ("nodes", attempt.nodes), ("reason", attempt.reason),
-        ("trouble", attempt.trouble), ("folder", attempt.folder or ""),
+        ("trouble", attempt.trouble), ("charge", charge_fact(attempt)), ("folder", attempt.folder or ""),
     ]  # fmt: skip
     return [*lines, ("attempts", str(attempt.n))] if attempt.n > 1 else lines
 

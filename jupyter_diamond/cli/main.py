@@ -10,7 +10,7 @@ from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, Serve
 from jupyter_diamond.model.views import ErrorView
 from jupyter_diamond.notebook.client import DiamondClient
 
-from . import acts, forecast, importing, logins, looks, setup
+from . import acts, charges, forecast, importing, logins, looks, setup
 from .endpoint_setup import endpoint_setup
 from .grammar import DONE, FAILED, NO_SERVER, NOT_FOUND, USAGE, parser
 from .output import as_json, complain
@@ -23,7 +23,8 @@ WITHOUT_SERVER: dict[str, Callable[[Namespace], int]] = {
 }  # fmt: skip
 WITH_SERVER: dict[str, Act] = {
     "status": looks.status, "endpoints": looks.endpoints, "resources": looks.resources, "idle": looks.idle,
-    "history": looks.history, "forecast": forecast.forecast, "tasks": looks.tasks, "task": looks.task,
+    "history": looks.history, "forecast": forecast.forecast, "charges": charges.charges, "tasks": looks.tasks,
+    "task": looks.task,
     "explain": looks.explain, "logs": looks.logs, "events": looks.events, "env": looks.env,
     "cancel": acts.cancel, "replan": acts.replan, "hold": acts.hold, "release": acts.release,
     "exec": acts.execute, "put-file": acts.put_file, "preflight": acts.preflight,

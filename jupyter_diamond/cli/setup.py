@@ -13,7 +13,14 @@ from jupyter_diamond.errors import DiamondError, ServerUnavailable
 from jupyter_diamond.model.looks import Check, Preflight
 from jupyter_diamond.notebook.client import DiamondClient
 from jupyter_diamond.service import DiamondService
-from jupyter_diamond.settings import DiamondEngine, DiamondGlobus, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.settings import (
+    DiamondBudget,
+    DiamondEngine,
+    DiamondGlobus,
+    DiamondLimits,
+    DiamondSites,
+    DiamondStore,
+)
 from jupyter_diamond.sites.catalogue import load_catalogue
 from jupyter_diamond.store.glance import glance
 
@@ -160,7 +167,8 @@ async def _from_here(settings: Settings, tell: Callable[[Preflight], None]) -> N
     service = DiamondService(
         store=DiamondStore(parent=settings), sites=DiamondSites(parent=settings),
         engine=DiamondEngine(parent=settings), limits=DiamondLimits(parent=settings),
-        globus=DiamondGlobus(parent=settings), log=logging.getLogger("jupyter_diamond.doctor"),
+        globus=DiamondGlobus(parent=settings), budget=DiamondBudget(parent=settings),
+        log=logging.getLogger("jupyter_diamond.doctor"),
     )  # fmt: skip
     try:
         for name in service.links:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from .charges import charges_table, tasks_charges_table
 from .explanation import Explanation
 from .handle import TaskHandle
 from .session import session
@@ -13,7 +14,7 @@ from .tables import forecast_table, history_table, sites_table, tasks_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["explain", "forecast", "history", "jobs", "sites", "task", "tasks"]
+__all__ = ["charges", "explain", "forecast", "history", "jobs", "sites", "task", "tasks"]
 
 
 def task(ref: str) -> TaskHandle:
@@ -63,3 +64,13 @@ def history(site: str, *, hours: float = 24.0) -> pd.DataFrame:
 def forecast() -> pd.DataFrame:
     """How near the forecast waits were to the real ones, site by site, over your newest starts."""
     return forecast_table(session().client.forecasts())
+
+
+def charges(*, days: float = 7.0, tasks: bool = False) -> pd.DataFrame:
+    """What your tasks cost, by site, account and unit: predicted, reserved, actual, and what is left where it is told.
+
+    Settled charges of the last ``days``, and whatever is under way. ``tasks``: a row an attempt instead. Amounts of two
+    rows are in units of two sites: they are not to be added up.
+    """
+    found = session().client.charges(days, tasks=tasks)
+    return tasks_charges_table(found) if tasks else charges_table(found, datetime.now(timezone.utc))

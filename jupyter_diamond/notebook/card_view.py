@@ -14,6 +14,7 @@ from jupyter_diamond.placement import words
 from jupyter_diamond.placement.comparison import blockers
 from jupyter_diamond.placement.estimate_words import charge, starts_of
 
+from .charge_text import charge_fact, cost_text
 from .vocabulary import GLYPH, LOOK, byte_size, clock, place_text, size_text, span_of_time, wall_clock
 
 _REASON = {
@@ -60,6 +61,7 @@ class CardView(TypedDict):
     started_at: float | None
     elapsed_s: float | None
     limit_s: int | None
+    charge: str
     timing: str
     sentence: str
     action: str
@@ -96,8 +98,7 @@ def card_view(
     task: Task, *, now: datetime, decision: Decision | None = None, here: KernelSide | None = None
 ) -> CardView:
     """The view of a task."""
-    here = here or KernelSide()
-    attempt = task.attempt
+    here, attempt = here or KernelSide(), task.attempt
     ended = task.state.terminal
     # A result may overtake the scheduler's word: nothing runs any more, how it ended is not known yet.
     state = State.COMPLETING if here.result_here and not ended else task.state
@@ -115,6 +116,7 @@ def card_view(
         started_at=_started_at(task, attempt),
         elapsed_s=_elapsed(attempt) if ended else None,
         limit_s=attempt.size.walltime_s if attempt else None,
+        charge=cost_text(task) if ended else "",
         timing=_timing(task, attempt, now),
         sentence=_sentence(task, attempt, now),
         action=task.next,
@@ -146,6 +148,7 @@ def facts(view: CardView) -> list[str]:
         view["job"],
         view["size"],
         "" if view["elapsed_s"] is None else clock(view["elapsed_s"]),
+        view["charge"],
         f"{view['bound']} in the kernel" if view["bound"] else "",
         "simulated" if view["simulated"] else "",
         "" if view["ended"] else f"as of {view['as_of']}",
@@ -327,6 +330,7 @@ def _facts(task: Task, attempt: Attempt | None, now: datetime) -> list[list[str]
         ("ended", attempt.ended_at and wall_clock(attempt.ended_at, now)),
         ("limit", clock(attempt.size.walltime_s)),
         ("account", attempt.account),
+        ("charge", charge_fact(attempt)),
         ("nodes", attempt.nodes),
         ("scheduler says", _scheduler_word(task, attempt)),
         ("exit code", None if attempt.exit_code is None else str(attempt.exit_code)),

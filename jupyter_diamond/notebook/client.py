@@ -13,6 +13,7 @@ import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from jupyter_diamond.errors import BY_CODE, DiamondError, ServerUnavailable, SubmitRefused, TransportError
+from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
@@ -88,6 +89,10 @@ class DiamondClient:
     def forecasts(self) -> Forecasts:
         """How near forecasts were to what then happened, site by site."""
         return self._get(Forecasts, "forecasts")
+
+    def charges(self, days: float = 7.0, *, tasks: bool = False) -> Charges:
+        """What tasks cost in the last days, what is reserved, and what stands against the caps."""
+        return self._get(Charges, "charges", {"days": days, "tasks": str(tasks).lower()})
 
     def interpreter(self, site: str, modules: tuple[str, ...], python: str | None = None) -> Interpreter:
         """What would run the cell at a site, and which of the modules cannot be imported there."""

@@ -15,6 +15,7 @@ from jupyter_diamond.model.task import Task
 
 from .card import Card
 from .card_text import plain, printable, static_bundle
+from .charge_text import TaskCharge
 from .explanation import Explanation
 from .session import Session
 from .text import Text
@@ -58,6 +59,11 @@ class TaskHandle:
     def state(self) -> State:
         """Its state now."""
         return self.task.state
+
+    @property
+    def charge(self) -> TaskCharge:
+        """What it is charged now: ``predicted``, ``reserved``, ``actual`` and their ``unit``; shown as a sentence."""
+        return TaskCharge(self.task)
 
     # -- waiting and results -----------------------------------------------------------------------------------
 

@@ -14,12 +14,22 @@ from IPython.display import display
 from jupyter_diamond.errors import DiamondError, NotFound, RemoteError
 
 from . import api
+from .charges import caps_text, charges_table, tasks_charges_table
 from .completion import register
 from .explanation import Explanation
 from .importing import imported_text, read_job
 from .login_text import LoginLink, left_text, login_text
 from .needs import envelope_of, gpus_of
-from .options import OptionParser, asks_for_help, idle_parser, import_parser, positive, split, submit_parser
+from .options import (
+    OptionParser,
+    asks_for_help,
+    charges_parser,
+    idle_parser,
+    import_parser,
+    positive,
+    split,
+    submit_parser,
+)
 from .prompt import ask_code
 from .session import Session, start
 from .tables import captured_table, events_table, idle_table, idle_text
@@ -31,6 +41,7 @@ HELP = """Your clusters as one pool.
 %diamond sites            what is free, what waits, how old each number is (--refresh asks the sites now)
 %diamond history SITE     what was free there and who waited, over time (--hours N)
 %diamond forecast         how near the forecast waits were to the real ones, site by site
+%diamond charges          what your tasks cost, what is reserved, what is left (--days 7, --tasks: by attempt)
 %diamond wall             the whole pool, live: every site, every partition, what a job could get now
 %diamond idle             where a job could start now (--gpus 2 --gpu-memory 40G --cpus 8 --memory 32G --nodes 1)
 %diamond import job.sh    an #SBATCH script as a cell, every option accounted for (--site SITE keeps its partition)
@@ -88,6 +99,7 @@ def parsers() -> dict[str, OptionParser]:
         "forecast": _parser(
             "forecast", "How near the forecast waits were to the real ones, site by site; a DataFrame."
         ),
+        "charges": charges_parser(),
         "idle": idle_parser(),
         "import": import_parser(),
         "tasks": _parser("tasks", "Your tasks, newest first."),
@@ -132,6 +144,7 @@ class DiamondMagics(Magics):
             "wall": lambda said: self._session.wall.show(),  # noqa: ARG005 - it takes no options
             "history": lambda said: api.history(said.SITE, hours=said.hours),
             "forecast": lambda said: api.forecast(),  # noqa: ARG005 - it takes no options
+            "charges": self._charges,
             "idle": self._idle,
             "import": self._import,
             "tasks": lambda said: api.tasks(active=True if said.active else None, limit=said.limit),
@@ -201,6 +214,12 @@ class DiamondMagics(Magics):
         if apart:
             _show(Text(apart))
         return idle_table(found, datetime.now(timezone.utc))
+
+    def _charges(self, said: Any) -> Any:
+        found = self._session.client.charges(said.days, tasks=said.tasks)
+        if found.caps:
+            _show(Text(caps_text(found.caps)))
+        return tasks_charges_table(found) if said.tasks else charges_table(found, datetime.now(timezone.utc))
 
     def _explain(self, said: Any) -> Any:
         found = api.explain(said.T)

@@ -133,6 +133,18 @@ def idle_parser() -> OptionParser:
     return parser
 
 
+def charges_parser() -> OptionParser:
+    """The grammar of ``%diamond charges``."""
+    parser = OptionParser(
+        prog="%diamond charges", add_help=False, allow_abbrev=False,
+        description="What your tasks cost by site, account and unit: predicted, reserved, actual, and what is left; a "
+        "DataFrame. Units of two sites are never added up.",
+    )  # fmt: skip
+    parser.add_argument("--days", type=positive, default=7, metavar="N", help="what was settled in the last N days (7)")
+    parser.add_argument("--tasks", action="store_true", help="a row an attempt")
+    return parser
+
+
 @functools.cache
 def submit_parser() -> OptionParser:
     """The grammar of ``%%diamond_submit``."""

@@ -32,6 +32,13 @@ class HistoryQuery(Value):
     hours: float = Field(default=24.0, gt=0, le=4320)
 
 
+class ChargesQuery(Value):
+    """How many days back, and whether attempt by attempt."""
+
+    days: float = Field(default=7.0, gt=0, le=3660)
+    tasks: bool = False
+
+
 class IdleForm(Value):
     """What a job would need."""
 

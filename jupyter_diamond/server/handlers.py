@@ -16,6 +16,7 @@ from jupyter_diamond.errors import InvalidRequest, NotFound
 from jupyter_diamond.model.task import TaskRequest
 
 from .base import DiamondHandler, read_json, starting
+from .charges import CHARGE_ROUTES
 from .forms import (
     EventsQuery,
     ExecForm,
@@ -379,5 +380,5 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/tasks/([^/]+)/files/(.+)", FileHandler),
     (rf"{_API}/events", EventsHandler),
     (rf"{_API}/openapi\.yaml", OpenapiHandler),
-    *((_API + path, handler) for path, handler in (*WAITING_ROUTES, *LOGIN_ROUTES)),
+    *((_API + path, handler) for path, handler in (*WAITING_ROUTES, *LOGIN_ROUTES, *CHARGE_ROUTES)),
 ]

@@ -14,6 +14,7 @@ from pydantic.json_schema import models_json_schema
 from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.forecast import Forecasts
@@ -46,7 +47,7 @@ REQUESTS: tuple[type[BaseModel], ...] = (
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
     Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
-    Endpoints, SiteHistory, Forecasts,
+    Endpoints, SiteHistory, Forecasts, Charges,
 )  # fmt: skip
 
 

@@ -38,8 +38,10 @@ export interface Attempt {
   nodes: string;
   exit_code: number | null;
   signal: number | null;
+  ran_s: number | null;
   max_rss_bytes: number | null;
   result_ready: boolean;
+  charge: Charge | null;
   failure: 'spec_invalid' | 'auth' | 'policy' | 'credit' | 'capacity' | 'image' | 'launch' | 'app_args' | 'oom' | 'timeout' | 'node' | 'preempt' | 'network_fabric' | 'data' | 'endpoint' | 'lost' | 'user_cancel' | null;
   cause: string;
   next: string;
@@ -94,6 +96,17 @@ export interface CellError {
   ename: string;
   evalue: string;
   traceback: string[];
+}
+
+/** What one attempt is charged, in its site's own ``unit``. None is unknown, never zero. */
+export interface Charge {
+  unit: string;
+  predicted: number | null;
+  at_most: number | null;
+  per_hour: number | null;
+  least_s: number;
+  actual: number | null;
+  settled_at: string | null;
 }
 
 /** What an hour here costs, in the site's own ``unit``: the largest of the shares that are named. */
@@ -153,6 +166,7 @@ export interface Envelope {
   fabric: string | null;
   container: string | null;
   preemptible: boolean;
+  unknown_charge: boolean;
   deadline: string | null;
   max_charge: number | null;
   soft: ('arch' | 'gpu_model' | 'gpu_memory' | 'fabric' | 'container' | 'sites' | 'deadline' | 'max_charge' | 'preemptible')[];
@@ -178,6 +192,9 @@ export interface Estimate {
   charge: number | null;
   charge_at_most: number | null;
   charge_unit: string;
+  charge_per_hour: number | null;
+  charge_least_s: number;
+  charged: boolean;
 }
 
 /** ``seq`` grows by one per store and never has a reader-visible gap filled later. */
@@ -542,6 +559,7 @@ export interface Task {
   created_at: string;
   ended_at: string | null;
   cancel_requested_by: string | null;
+  by: string | null;
   held_by: string | null;
   healing: Healing;
   source: string;

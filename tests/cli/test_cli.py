@@ -22,6 +22,7 @@ LOOKS = [
     ("idle",),
     ("history", "here"),
     ("forecast",),
+    ("charges",),
     ("tasks",),
     ("events",),
     ("env", "here"),

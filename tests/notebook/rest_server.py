@@ -17,6 +17,15 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from jupyter_diamond.errors import Conflict, DiamondError, Infeasible, NotFound, ResultUnavailable
+from jupyter_diamond.model.charge import (
+    AccountCharges,
+    AttemptCharge,
+    Charge,
+    Charges,
+    SpendingCap,
+    Spent,
+    TaskCharges,
+)
 from jupyter_diamond.model.decision import Candidate, Decision, Verdict
 from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.event import Event
@@ -36,6 +45,21 @@ TOKEN = "notebook-test-token"
 
 def now() -> datetime:
     return datetime.now(timezone.utc)
+
+
+def charges(*, tasks: bool) -> Charges:
+    """One account with a balance, one place whose charge nobody knows, one cap."""
+    known = AccountCharges(
+        site="delta", account="abcd", unit="GPU-hour", attempts=2, live=1, predicted=3.0, reserved=2.0, actual=0.5,
+        balance=100.0, balance_read_at=now() - timedelta(minutes=5),
+    )  # fmt: skip
+    own = AttemptCharge(n=1, site="delta", account="abcd", charge=Charge(unit="GPU-hour", predicted=1.0, at_most=2.0))
+    return Charges(
+        since=now() - timedelta(days=7), read_at=now(),
+        accounts=(known, AccountCharges(site="vista", attempts=1, unknown=1)),
+        tasks=(TaskCharges(task_id="t1", name="fit", attempts=(own,)),) if tasks else (),
+        caps=(Spent(cap=SpendingCap(scope="day", amount=10.0, unit="GPU-hour"), spent=0.5, reserved=2.0),),
+    )  # fmt: skip
 
 
 class Pool:
@@ -469,6 +493,8 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/forecasts":
             found = SiteForecasts(site="delta", n=9, error_s=40.0, coverage=0.75, banded=8, methods={"replay": 9})
             return 200, Forecasts(made_at=now(), sites=(found, SiteForecasts(site="vista")))
+        if path == "/charges":
+            return 200, charges(tasks=query["tasks"] == "true")
         if path == "/idle":
             return 200, idle(pool.plan(Envelope.model_validate(json.loads(body)["envelope"])), pool.snapshot())
         if re.fullmatch(r"/sites/([^/]+)/interpreter", path):

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from jupyter_diamond.model.charge import Charge
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.jobs import NativeJob
@@ -40,6 +41,17 @@ def test_the_text_of_an_ended_card_is_its_first_and_its_last_line():
         "fit   ✓ succeeded on delta:gpuA100x4 · job 812345 · 2 nodes \u00d7 1 core, 4 GPUs · 00:41 · model, scores in the kernel\n"
         "why here: starts soonest of 5 feasible"
     )
+
+
+def test_an_ended_card_says_what_it_cost():
+    cost = Charge(unit="GPU-hour", predicted=4.0, at_most=4.0, actual=0.5, settled_at=NOW)
+    times = {"started_at": NOW - timedelta(seconds=41), "ended_at": NOW}
+    view = card_view(task(State.COMPLETED, charge=cost, **times), now=NOW)
+    assert " · 00:41 · 0.5 GPU-hours\n" in plain(view)
+    assert "0.5 GPU-hours, 4 GPU-hours predicted" in html(view)
+    live = card_view(task(State.RUNNING, charge=cost.model_copy(update={"actual": None, "settled_at": None})), now=NOW)
+    assert "GPU-hours" not in plain(live)
+    assert "4 GPU-hours predicted, at most 4 GPU-hours reserved" in html(live)
 
 
 def test_a_failed_card_ends_with_the_cause_and_what_to_do():

@@ -43,6 +43,7 @@ def test_every_answer_is_typed(client, rest):
     assert client.refresh("delta").id == 1
     assert client.history("delta").series[0].free == (6, None)
     assert [site.n for site in client.forecasts().sites] == [9, 0]
+    assert [row.actual for row in client.charges(30, tasks=True).accounts] == [0.5, None]
     assert client.interpreter("delta", ("numpy",)).missing == ()
     assert client.plan(Envelope()).choice.partition == "gpuA100x4"
     assert client.task("fit") == client.task(task_id)

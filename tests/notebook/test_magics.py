@@ -212,6 +212,18 @@ def test_tables_texts_and_help(kernel, rest):
         "f = %diamond forecast\nprint(f['starts'].tolist(), f['error s'].tolist(), f.loc['delta', 'by'], list(f.index))"
     ).stdout
     assert found == "[9, 0] [40.0, <NA>] replay 9 ['delta', 'vista']\n"
+    found = kernel.ok(
+        "c = %diamond charges --days 30\nprint(c['unit'].tolist(), c['actual'].tolist(), c.loc['delta', 'balance age'])"
+    )
+    assert found.stdout == "['GPU-hour', '?'] [0.5, <NA>] 5 min\n"
+    (shown,) = [each["data"]["text/plain"] for each in found.displays]
+    assert shown == (
+        "Cap of 10 GPU-hours in 24 hours (c.DiamondBudget.per_day): 0.5 GPU-hours spent, 2 GPU-hours reserved; "
+        "7.5 GPU-hours left."
+    )
+    assert kernel.ok("print(fit.charge, fit.charge.actual)").stdout == "nothing: nobody is charged for it there 0\n"
+    attempts = kernel.ok("t = %diamond charges --tasks\nprint(t['reserved'].tolist(), t['actual'].tolist())").stdout
+    assert attempts == "[2.0] [<NA>]\n"
     assert "attempt.state_changed" in kernel.ok("%diamond events fit").result
     assert "task.created" in kernel.ok("%diamond events").result
     assert kernel.ok("%diamond logs fit").result == "one\ntwo"

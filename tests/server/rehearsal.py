@@ -10,6 +10,7 @@ from pathlib import Path
 from jupyter_diamond.engine.allowed import allowed
 from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
 from jupyter_diamond.globus.access import Globus
+from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.forecast import Forecasts, SiteForecasts
 from jupyter_diamond.model.healing import Withdrawal
@@ -112,6 +113,12 @@ class RehearsalService:
 
     async def forecasts(self):
         return Forecasts(made_at=T0, sites=(SiteForecasts(site="alpha", n=3, error_s=12.5, methods={"replay": 3}),))
+
+    async def charges(self, days, *, tasks=False):
+        now = at(100)
+        since = now - timedelta(days=days)
+        by_task = self.store.charges.tasks(since) if tasks else ()
+        return Charges(since=since, read_at=now, accounts=self.store.charges.accounts(since), tasks=by_task)
 
     async def interpreter(self, site, python, modules):
         return Interpreter(executable=python or f"/{site}/python3", version=(3, 11, 7), missing=modules, read_at=T0)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.server.rehearsal import LOG
 from tests.server.test_server_api import until
+from tests.store import charged
 
 TOKEN = "smoke-token-0000001"
 
@@ -34,6 +35,19 @@ async def test_forecasts_are_told_site_by_site_and_null_is_unknown(ask, service)
     (got,) = (await ask("GET", "forecasts")).json["sites"]
     assert (got["site"], got["n"], got["error_s"], got["methods"]) == ("alpha", 3, 12.5, {"replay": 3})
     assert (got["coverage"], got["regret_s"]) == (None, None)
+
+
+async def test_charges_are_told_by_site_account_and_unit_and_null_is_unknown(ask, service):
+    charged.put(service.store, 1)
+    charged.put(service.store, 2, charged.decided(None, ""))
+    unknown, known = (await ask("GET", "charges", params={"days": 2})).json["accounts"]
+    assert (known["site"], known["account"], known["unit"], known["live"]) == ("alpha", "abc", "core-hour", 1)
+    assert (known["reserved"], known["actual"], known["balance"]) == (1200 / 3600, None, None)
+    assert (unknown["unit"], unknown["predicted"], unknown["unknown"]) == ("", None, 1)
+    got = (await ask("GET", "charges", params={"tasks": "true"})).json
+    assert [task["attempts"][0]["charge"]["per_hour"] for task in got["tasks"]] == [None, 2.0]
+    for wrong in ({"days": 0}, {"days": 4000}, {"hours": 1}, {"tasks": "perhaps"}):
+        assert (await ask("GET", "charges", params=wrong, good=False)).code == 400
 
 
 async def test_idle_places_and_what_is_not_known_stand_apart(ask, service):

@@ -111,6 +111,7 @@ function showHead(parts, view) {
   setText(parts.where, view.where);
   const facts = [view.job, view.size];
   if (view.elapsed_s !== null) facts.push(clock(view.elapsed_s));
+  if (view.charge) facts.push(view.charge);
   if (view.bound) facts.push(`${view.bound} in the kernel`);
   if (view.simulated) facts.push("simulated");
   setText(parts.fact, facts.filter(Boolean).map((text) => ` · ${text}`).join(""));
