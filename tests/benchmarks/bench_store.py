@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jupyter_diamond.store import Store
+from tests.store.charged import cap, decided, end, put
 from tests.store.store_samples import at, put_task
 
 TASKS = 1000
@@ -55,6 +56,30 @@ def main() -> None:
         print(f"events(0, 500)                  {milliseconds(lambda: store.events(0, 500), 20)}")
         print(f"size of the file                {path.stat().st_size / 1e6:8.2f} MB")
         store.close()
+        charges(Path(folder) / "charged" / "store.sqlite")
+
+
+def charges(path: Path) -> None:
+    """What it costs to reserve and to settle, beside the same without any charge, in turns; and to ask for sums."""
+    store, free = Store(path), decided(None, "", charged=False)
+    caps = (cap(1e9), cap(1e9, "task"), cap(1e9, "account", site="alpha"))
+    taken: dict[str, list[float]] = {}
+    for number in range(TASKS):
+        kind = ("nobody pays", "charged", "charged, 3 caps")[number % 3]
+        start = time.perf_counter()
+        put(store, number, free if kind == "nobody pays" else decided(), caps=caps if "caps" in kind else ())
+        made = time.perf_counter()
+        end(store, number, ran_s=60.0, state="completed")
+        taken.setdefault(f"create, {kind}", []).append(made - start)
+        taken.setdefault(f"end, {kind}", []).append(time.perf_counter() - made)
+    print(f"\ncharges of {TASKS} tasks, ms       median      max")
+    for what, each in sorted(taken.items()):
+        print(f"{what:31} {statistics.median(each) * 1000:8.2f} {max(each) * 1000:8.2f}")
+    print(f"what stands against 3 caps      {milliseconds(lambda: store.charges.spent(caps, at(0)), 20)}")
+    print(f"sums by account                 {milliseconds(lambda: store.charges.accounts(at(-1)), 20)}")
+    print(f"attempts, task by task          {milliseconds(lambda: store.charges.tasks(at(-1)), 5)}")
+    print(f"what a balance does not show    {milliseconds(lambda: store.charges.held({'alpha': at(-1)}), 20)}")
+    store.close()
 
 
 if __name__ == "__main__":
