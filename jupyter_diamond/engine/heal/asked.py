@@ -36,7 +36,7 @@ class Asked:
             )
         before = await self._ledger.do(store.decision, task.id)
         envelope = in_force(task, before.envelope)
-        decision = await self._planner.plan(unpinned(envelope) if unpin else envelope, follows=task)
+        decision = await self._planner.plan(unpinned(envelope) if unpin else envelope, follows=task, by=task.by)
         choice = decision.choice
         if choice is None or choice.size is None or choice.simulated:
             raise Infeasible(f"`{task.name}` stays where it is. {decision.sentence}")

@@ -90,7 +90,7 @@ class Healer:
         attempt = _newest(task)
         try:
             await self._collector.refresh([attempt.site], older_than_s=_FRESH_S, wait_s=_WAIT_S)
-            decision = await self._planner.plan(step.envelope, follows=task)
+            decision = await self._planner.plan(step.envelope, follows=task, by=task.by)
         except DiamondError as problem:
             return f"there is no plan: {words.clause(problem.message)}."
         found = choose(decision, task, step.where)
@@ -127,7 +127,7 @@ class Healer:
         assert old is not None, "an attempt was made by a decision with a choice"
         because = wanted.why or "you asked for a new plan"
         try:
-            decision = await self._planner.plan(envelope, follows=task)
+            decision = await self._planner.plan(envelope, follows=task, by=task.by)
             if wanted.then == "migrate":
                 decision = besides(decision, old)
         except DiamondError as problem:

@@ -84,7 +84,7 @@ class Overruns:
             return
         self._looks[key] = now + next_look_after(waited)
         before = await self._ledger.do(self._ledger.store.decision, task.id)
-        decision = await self._planner.plan(in_force(task, before.envelope), follows=task)
+        decision = await self._planner.plan(in_force(task, before.envelope), follows=task, by=task.by)
         better = _better(decision, attempt, waited, never=never)
         if better is None:
             return
