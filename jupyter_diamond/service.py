@@ -13,6 +13,7 @@ from pathlib import Path
 
 from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
+from jupyter_diamond.engine.consumers import Consumers
 from jupyter_diamond.engine.endpoints import checks as endpoint_checks
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
@@ -40,7 +41,14 @@ from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
 from jupyter_diamond.placement.idle import idle
-from jupyter_diamond.settings import DiamondEngine, DiamondGlobus, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.settings import (
+    DiamondEngine,
+    DiamondGlobus,
+    DiamondLimits,
+    DiamondNews,
+    DiamondSites,
+    DiamondStore,
+)
 from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
 
 
@@ -56,6 +64,7 @@ class DiamondService:
         limits: DiamondLimits,
         log: logging.Logger,
         globus: DiamondGlobus | None = None,
+        news: DiamondNews | None = None,
     ) -> None:
         self._settings, self._limits, self._log = engine, limits, log
         path = Path(store.path).expanduser()
@@ -66,6 +75,8 @@ class DiamondService:
         catalogue = load_catalogue(Path(sites.path).expanduser(), this_machine=here)
         self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
         self._ledger = Ledger(path)
+        self.consumers = Consumers(self._ledger, news or DiamondNews(), log)
+        """Who wants to be woken, and by what."""
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
@@ -81,7 +92,7 @@ class DiamondService:
         self._spool = await asyncio.to_thread(Spool, self._spool_folder)
         self._engine = Engine(
             ledger=self._ledger, links=self.links, spool=self._spool, settings=self._settings,
-            lease_s=self._lease_s, log=self._log,
+            lease_s=self._lease_s, log=self._log, webhook=self.consumers.webhook,
         )  # fmt: skip
         await self._engine.start()
 

@@ -23,6 +23,7 @@ TRAITS = {
         settings.DiamondEngine,
         settings.DiamondLimits,
         settings.DiamondGlobus,
+        settings.DiamondNews,
     )
     for name, trait in cls.class_own_traits(config=True).items()
 }

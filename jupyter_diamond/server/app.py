@@ -9,7 +9,14 @@ from jupyter_server.extension.application import ExtensionApp
 
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.event import Event
-from jupyter_diamond.settings import DiamondEngine, DiamondGlobus, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.settings import (
+    DiamondEngine,
+    DiamondGlobus,
+    DiamondLimits,
+    DiamondNews,
+    DiamondSites,
+    DiamondStore,
+)
 
 from .base import starting
 from .handlers import ROUTES
@@ -23,14 +30,14 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondNews.
     """
 
     name = "jupyter_diamond"
     description = __doc__
     extension_url = "/lab"
     load_other_extensions = True
-    classes = [DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus]  # noqa: RUF012 - as traitlets has it
+    classes = [DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondNews]  # noqa: RUF012 - as traitlets has it
 
     service: DiamondService | None = None
     """None when its settings cannot be used; ``diamond_problem`` then says why."""
@@ -58,6 +65,7 @@ class DiamondApp(ExtensionApp):
             engine=DiamondEngine(parent=self),
             limits=DiamondLimits(parent=self),
             globus=DiamondGlobus(parent=self),
+            news=DiamondNews(parent=self),
             log=self.log,
         )
 

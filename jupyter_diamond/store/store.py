@@ -21,6 +21,7 @@ from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
 from . import attempt_rows, eventlog, follows, history, leases, outcomes
+from .continuations import Continuations
 from .database import Database
 from .rows import attempt_of, stored, summaries, summaries_of, task_of, unknown
 from .schema import attempts, capabilities, tasks
@@ -36,6 +37,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = Path(path).expanduser().absolute()
         self._database = Database(self.path)
+        self.continuations = Continuations(self._database)
         self._tidied = -1
 
     def close(self) -> None:

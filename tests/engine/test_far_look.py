@@ -121,7 +121,7 @@ class Jobs:
 
     def add(self, name):
         attempt = SimpleNamespace(folder=f"/attempts/{name}", started_at=None)
-        self.there.append(SimpleNamespace(task=SimpleNamespace(id=name, attempt=attempt)))
+        self.there.append(SimpleNamespace(task=SimpleNamespace(id=name, attempt=attempt), log_from=None))
         self.changed.set()
 
     async def note(self, known, seen):
