@@ -67,5 +67,5 @@ CONSUMER_ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     ("/continuations", ContinuationsHandler),
     ("/continuations/wait", WaitHandler),
     ("/continuations/ack", AckHandler),
-    ("/continuations/([^/]+)", ContinuationHandler),
+    ("/continuations/((?!wait$|ack$)[^/]+)", ContinuationHandler),
 ]
