@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from .consumers import Callback
 from .explanation import Explanation
 from .handle import TaskHandle
 from .session import session
@@ -13,7 +14,7 @@ from .tables import forecast_table, history_table, sites_table, tasks_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["explain", "forecast", "history", "jobs", "sites", "task", "tasks"]
+__all__ = ["explain", "forecast", "history", "jobs", "on", "sites", "task", "tasks"]
 
 
 def task(ref: str) -> TaskHandle:
@@ -63,3 +64,11 @@ def history(site: str, *, hours: float = 24.0) -> pd.DataFrame:
 def forecast() -> pd.DataFrame:
     """How near the forecast waits were to the real ones, site by site, over your newest starts."""
     return forecast_table(session().client.forecasts())
+
+
+def on(callback: Callback, *, consumer: str | None = None) -> None:
+    """Call ``callback(news)`` for whatever this notebook waits for and has no other callback for; also what it missed.
+
+    ``consumer`` names the one that waits, where it is not this notebook.
+    """
+    session().consumers.on_rest(callback, consumer=consumer)
