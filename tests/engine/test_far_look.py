@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from jupyter_diamond.engine.attempt_folder import LOG_CHUNK
 from jupyter_diamond.engine.far_look import FarLooks, look_script, parse_look
 from jupyter_diamond.transport.base import Completed
 
@@ -80,6 +81,42 @@ def test_it_ends_with_its_listener_and_after_its_time(folders):
 
 def test_a_folder_that_is_gone_is_no_news(folders):
     assert run(script([(folders[0] / "gone", False)])).communicate(timeout=10)[0] == b""
+
+
+LOG = b"epoch 1\n\x00\xff two\r50%\n\nlast \xc3\xbc, unfinished \n\n"
+
+
+def test_a_log_comes_along_whatever_is_in_it_and_only_when_the_look_is_over_anyhow(folders):
+    (folders[0] / "job.out").write_bytes(LOG)
+    logs = {0: 3, 1: 0, 2: 10_000}
+    (folders[2] / "job.out").write_bytes(LOG)
+    text = script([(folder, True) for folder in folders], logs=logs, for_s=1)
+    begun = time.monotonic()
+    waiting = run(text)
+    news = parse_look(waiting.stdout.read(), logs=logs)
+    assert time.monotonic() - begun > 0.5, "a log is no news that ends a look"
+    waiting.stdin.close()
+    waiting.stdout.close()
+    waiting.wait(10)
+    assert set(news) == {0}
+    assert (news[0].log, news[0].log_offset, news[0].end) == (LOG[3:], 3, None)
+
+
+def test_the_last_piece_of_a_log_comes_with_the_end(folders):
+    (folders[1] / "job.out").write_bytes(LOG)
+    (folders[1] / "end.json").write_text(json.dumps(END))
+    out, _ = run(script([(folder, True) for folder in folders], logs={1: 0})).communicate(timeout=20)
+    (seen,) = parse_look(out, logs={1: 0}).values()
+    assert (seen.end.exit_code, seen.log) == (3, LOG)
+    assert parse_look(out[:-50], cut=True, logs={1: 0})[1].end.exit_code == 3, "what was cut is asked for again"
+
+
+def test_of_a_long_log_one_piece_comes(folders):
+    (folders[0] / "job.out").write_bytes(bytes(range(256)) * (LOG_CHUNK // 256 + 7))
+    (folders[0] / "end.json").write_text(json.dumps(END))
+    out, _ = run(script([(folders[0], True)], logs={0: 256})).communicate(timeout=20)
+    seen = parse_look(out, logs={0: 256})[0]
+    assert (len(seen.log), seen.log[:256]) == (LOG_CHUNK, bytes(range(256)))
 
 
 @pytest.mark.parametrize(
