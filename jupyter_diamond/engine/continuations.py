@@ -16,7 +16,7 @@ from datetime import datetime
 from jupyter_diamond.engine.conditions import Match, due, match
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
-from jupyter_diamond.engine.log_ear import LogEar
+from jupyter_diamond.engine.log_ear import MOST_HEARD, LogEar
 from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.waking import as_data, waking
 from jupyter_diamond.engine.watched import Watched
@@ -32,9 +32,8 @@ _AGAIN_S = 30.0
 """After a site did not give the end of a log, or the store did not answer."""
 _HEARD_S = 0.2
 """What a log grows by within this time is searched at once."""
-_PIECE = 1 << 20
-_MOST_LOG = 256 << 20
-"""No more of a log is read after its attempt has ended."""
+_PIECE = 4 << 20
+_LONGEST_PAUSE_S = 60.0
 _MOST_EVENTS = 1000
 
 
@@ -50,6 +49,7 @@ class _Subject:
     found: dict[str, Match] = field(default_factory=dict)
     look_at: float | None = 0.0
     """When to look again by the clock, in seconds since 1970; None: only when something happens."""
+    looking: asyncio.Task[None] | None = None
 
 
 class Continuations:
@@ -68,28 +68,32 @@ class Continuations:
         self._holds, self._watched = holds, watched
         self._subjects: dict[str, _Subject] = {}
         self._registered: set[str] = set()
+        self._runs = False
         self._wake = asyncio.Event()
         ledger.listen(self._hear)
 
     async def run(self) -> None:
         """Take up what waits, and wake whom it concerns, until cancelled."""
-        self._subjects.clear()
-        self._registered.clear()
-        for each in await self._ledger.do(self._ledger.store.continuations.waiting):
-            self._take_up(each)
-        while True:
-            self._wake.clear()
-            try:
-                await self._turn()
-            except DiamondError as problem:  # a locked store, a full disk: nothing was told, so nothing is lost
-                self._log.warning("Waking who waits: %s It is tried again.", problem.message)
-                await asyncio.sleep(_AGAIN_S / 10)
-                continue
-            looks = [subject.look_at for subject in self._subjects.values() if subject.look_at is not None]
-            await rest(self._wake, max(0.0, min(looks) - time.time()) if looks else None)
+        self._subjects, self._registered, self._runs = {}, set(), True
+        try:
+            for each in await self._ledger.do(self._ledger.store.continuations.waiting):
+                self._take_up(each)
+            while True:
+                self._wake.clear()
+                await self._meet()
+                self._begin_looks()
+                await rest(self._wake, self._pause())
+        finally:
+            self._runs = False
+            looking = [subject.looking for subject in self._subjects.values() if subject.looking is not None]
+            for look in looking:
+                look.cancel()
+            await asyncio.gather(*looking, return_exceptions=True)
 
     def _hear(self, event: Event) -> None:
         """On the loop, for every new event of whichever server."""
+        if not self._runs:
+            return
         if event.type == "continuation.registered":
             self._registered.add(str(event.data["continuation"]))
         elif event.type == "continuation.withdrawn":
@@ -124,21 +128,45 @@ class Continuations:
         if not subject.waiting:
             del self._subjects[name]
 
-    async def _turn(self) -> None:
-        registered, self._registered = self._registered, set()
-        for continuation_id in registered:
-            found = await self._ledger.do(self._ledger.store.continuations.known, continuation_id)
+    async def _meet(self) -> None:
+        """Take up what was registered since."""
+        for continuation_id in tuple(self._registered):
+            try:
+                found = await self._ledger.do(self._ledger.store.continuations.known, continuation_id)
+            except DiamondError as problem:  # a locked store: what is not met now is met later
+                self._log.warning("%s", problem.message)
+                return
+            self._registered.discard(continuation_id)
             if found is not None and found.continuation.over is None:
                 self._take_up(found.continuation)
+
+    def _begin_looks(self) -> None:
+        """Judge each task whose time has come, by itself: a site that hangs delays no other task's news."""
         now = time.time()
-        for name, subject in list(self._subjects.items()):
-            if subject.look_at is not None and subject.look_at <= now:
+        for name, subject in self._subjects.items():
+            if subject.looking is None and subject.look_at is not None and subject.look_at <= now:
                 subject.look_at = None  # whatever happens from here on sets it again
-                try:
-                    await self._look(name, subject)
-                except BaseException:
-                    subject.look_at = 0.0
-                    raise
+                subject.looking = asyncio.create_task(self._look_safely(name, subject), name=f"diamond-look-{name}")
+
+    def _pause(self) -> float | None:
+        """Until the next look that only the clock brings; never long, as clocks are set."""
+        looks = [each.look_at for each in self._subjects.values() if each.looking is None and each.look_at is not None]
+        if self._registered:
+            return _AGAIN_S / 10
+        return min(max(0.0, min(looks) - time.time()), _LONGEST_PAUSE_S) if looks else None
+
+    async def _look_safely(self, name: str, subject: _Subject) -> None:
+        try:
+            await self._look(name, subject)
+        except DiamondError as problem:  # a locked store, a full disk: nothing was told, so nothing is lost
+            self._log.warning("Waking who waits for %s: %s It is tried again.", name, problem.message)
+            subject.look_at = time.time() + _AGAIN_S / 10
+        except Exception:  # noqa: BLE001 - a defect of ours must not keep the others waiting
+            self._log.exception("waking who waits for %s failed; it is tried again", name)
+            subject.look_at = time.time() + _AGAIN_S
+        finally:
+            subject.looking = None
+            self._wake.set()
 
     async def _look(self, name: str, subject: _Subject) -> None:
         """Judge all that waits for one task."""
@@ -171,6 +199,9 @@ class Continuations:
     async def _close(self, wanted: Continuation, task: Task, over: Over, found: Match) -> None:
         """Tell it, once, if this server still advances work."""
         if not await self._holds():
+            subject = self._subjects.get(wanted.subject)
+            if subject is not None:
+                subject.look_at = time.time() + _AGAIN_S / 10
             return
         data = as_data(waking(wanted, task, over, found))
         close = self._ledger.store.continuations.close
@@ -182,7 +213,7 @@ class Continuations:
     async def _listen(self, task: Task, subject: _Subject) -> bool:
         """Search what was heard of the task's logs; False while the rest of an ended one could not be read."""
         whole = True
-        since = min(subject.waiting[continuation_id].since_attempt for continuation_id in subject.patterns)
+        since = min(each.since_attempt for each in subject.waiting.values() if each.id in subject.patterns)
         for attempt in task.attempts:
             if attempt.n < since or attempt.n in subject.read:
                 continue
@@ -204,7 +235,8 @@ class Continuations:
             return
         hits = await asyncio.to_thread(_hits, wanted, lines)
         for key, line in hits.items():
-            if attempt.n >= subject.waiting[key].since_attempt:
+            wanted_by = subject.waiting.get(key)  # it may have been taken back meanwhile
+            if wanted_by is not None and attempt.n >= wanted_by.since_attempt:
                 subject.found[key] = Match(attempt.n, "milestone", from_epoch(time.time()), line)
 
     async def _read_rest(self, subject: _Subject, attempt: Attempt, ear: LogEar) -> bool:
@@ -213,7 +245,7 @@ class Continuations:
             subject.read.add(attempt.n)
             return True
         link = self._links[attempt.site]
-        while ear.offset < _MOST_LOG:
+        while ear.offset < MOST_HEARD:
             try:
                 async with link.lane:
                     piece = await link.transport.get(f"{attempt.folder}/{files.LOG}", offset=ear.offset, limit=_PIECE)

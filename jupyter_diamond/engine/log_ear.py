@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from jupyter_diamond.parsing.patterns import LINE
 
+MOST_HEARD = 256 << 20
+"""No more of a log is searched."""
 _MOST_BYTES = 4 << 20
 """So much is kept until it has been searched; no more is asked for before that."""
 _ENDS = re.compile(rb"[\r\n]+")
@@ -29,7 +31,8 @@ class LogEar:
 
     def wanted(self, n: int) -> int | None:
         """From where on the log of attempt ``n`` is wanted; None where it is not, or there is enough to search."""
-        return self.offset if n == self.n and sum(map(len, self._pieces)) < _MOST_BYTES else None
+        room = self.offset < MOST_HEARD and sum(map(len, self._pieces)) < _MOST_BYTES
+        return self.offset if room and n == self.n else None
 
     def take(self, n: int, offset: int, piece: bytes) -> None:
         """The log's next piece."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from .base import UtcTime, Value
 from .healing import FailureClass, Step
@@ -38,7 +38,7 @@ class InState(Value):
 class Milestone(Value):
     """A line of the log has the pattern: a regular expression without look-around and back-references.
 
-    Whole lines count, the log is read from its start, and of a line its first 4 KiB.
+    Whole lines count, of each its first 4096 characters; the log is read from its start, and its first 256 MiB.
     """
 
     kind: Literal["milestone"] = "milestone"
@@ -131,7 +131,13 @@ class Cursor(Value):
     seq: int = Field(ge=0)
 
 
-class Provenance(Value):
+class Told(Value):
+    """Kept in events and read by kernels that may be older or newer: unknown fields are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Provenance(Told):
     """Where the attempt was, as which job, and why there."""
 
     site: str
@@ -148,7 +154,7 @@ class Provenance(Value):
     notebook: str | None = None
 
 
-class ManifestRef(Value):
+class ManifestRef(Told):
     """Where the receipt can be had; its content is not sent along."""
 
     task: str
@@ -160,7 +166,7 @@ class ManifestRef(Value):
 ActionVerb = Literal["logs", "result", "task", "explain", "events", "replan", "resubmit", "cancel", "hold", "release"]
 
 
-class NextAction(Value):
+class NextAction(Told):
     """One thing that may be done now. ``options`` are those of the command or of the cell's line, e.g. ``--memory``."""
 
     verb: ActionVerb
@@ -168,7 +174,7 @@ class NextAction(Value):
     options: dict[str, str] = Field(default_factory=dict)
 
 
-class Waking(Value):
+class Waking(Told):
     """What a consumer is told: at most 8 KiB of JSON, whatever the task wrote; the bulk is named, not sent.
 
     ``untrusted`` names the fields whose text comes from jobs and sites: data, never instructions.

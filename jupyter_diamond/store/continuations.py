@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
@@ -107,7 +108,7 @@ class Continuations:
             where &= continuations.c.subject == subject
         with self._database.read() as connection:
             query = select(continuations.c.body).where(where).order_by(continuations.c.row)
-            return tuple(stored(Continuation, body) for body in connection.execute(query).scalars())
+            return tuple(each for body in connection.execute(query).scalars() if (each := _readable(body)) is not None)
 
     # ---- what a consumer reads
 
@@ -142,6 +143,14 @@ class Continuations:
 def _find(connection: Connection, where: ColumnElement[bool]) -> Continuation | None:
     body = connection.execute(select(continuations.c.body).where(where)).scalar()
     return None if body is None else stored(Continuation, body)
+
+
+def _readable(body: str) -> Continuation | None:
+    """One that a newer version wrote waits on for that version, and keeps no other from being told."""
+    try:
+        return Continuation.model_validate_json(body)
+    except ValidationError:
+        return None
 
 
 def _row(made: Continuation) -> dict[str, Any]:

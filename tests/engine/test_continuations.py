@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import jupyter_diamond
-from jupyter_diamond.errors import InvalidRequest, NotFound
+from jupyter_diamond.errors import InvalidRequest, NotFound, StoreError
 from jupyter_diamond.model.continuation import (
     AttemptFailed,
     InState,
@@ -203,6 +203,49 @@ async def test_a_server_that_only_reads_takes_registrations_and_the_other_wakes(
     for service in (reader, holder):
         (told,), _ = await news(service)
         assert told.kind == "terminal"
+
+
+async def test_a_site_that_hangs_delays_nobody_elses_news(bench, monkeypatch):
+    service = await bench.start()
+    task = await ended(service, await bench.submit(service, "print('epoch 1')"))
+    other = await ended(service, await bench.submit(service, "pass", name="other"))
+    transport = service.links["here"].transport
+    get, asked, free = transport.get, asyncio.Event(), asyncio.Event()
+
+    async def hangs(path, **options):
+        asked.set()
+        await free.wait()
+        return await get(path, **options)
+
+    monkeypatch.setattr(transport, "get", hangs)
+    await service.consumers.register(wish(task, Milestone(pattern="epoch 1")))
+    await asyncio.wait_for(asked.wait(), 20)
+    await service.consumers.register(wish(other, Terminal(), "tuesday"))
+    (told,), _ = await news(service, "tuesday")
+    assert told.name == "other"
+    assert (await service.consumers.wait("monday")).events == ()
+    free.set()
+    (told,), _ = await news(service)
+    assert told.line == "epoch 1"
+
+
+async def test_a_store_that_cannot_be_written_is_tried_again(bench, monkeypatch):
+    service = await bench.start()
+    task = await ended(service, await bench.submit(service, "pass"))
+    store = service.engine._ledger.store.continuations
+    close, tries = store.close, []
+
+    def locked(*args, **options):
+        tries.append(1)
+        if len(tries) < 3:
+            raise StoreError("The task store is locked.", transient=True)
+        return close(*args, **options)
+
+    monkeypatch.setattr(store, "close", locked)
+    monkeypatch.setattr("jupyter_diamond.engine.continuations._AGAIN_S", 1.0)
+    await service.consumers.register(wish(task, Terminal()))
+    (told,), _ = await news(service)
+    assert (told.kind, len(tries)) == ("terminal", 3)
 
 
 SERVER = """
