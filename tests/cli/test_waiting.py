@@ -77,7 +77,17 @@ def test_it_outlives_a_server_that_is_killed(server, cli, tmp_path):
     registered(server, "long")
     server.kill()
     (tmp_path / "go").touch()
+    server.token = "another-token-after-the-crash"  # as a server has that is started by hand
     server.start()
     said = waiting.said()
     assert said.status == 0, said
     assert json.loads(said.out)["outcome"] == "OK"
+    assert said.err.endswith("Still waiting.\n")
+    assert said.err.count("\n") == 1, "an outage is told once"
+
+
+@pytest.mark.parametrize("word", ["completed", "FAILED", "oom"])
+def test_a_word_that_is_a_state_is_not_looked_for_in_the_log(cli, word):
+    said = cli("wait", "good", "--until", word)
+    assert (said.status, said.out) == (2, "")
+    assert "ended or running" in said.err
