@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jupyter_diamond.engine import attempt_folder
-from jupyter_diamond.engine.attempt_folder import LOG_CHUNK, Seen, Started
+from jupyter_diamond.engine.attempt_folder import Seen, Started
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace, rest
 from jupyter_diamond.engine.watched import Watched, folders
@@ -34,6 +34,8 @@ _SLACK_S = 30.0
 _SOON_S, _SELDOM_S = 2.0, 30.0
 """The first look after something happened, and the longest time between two."""
 _MOST_BYTES = 64 << 20
+LOG_PIECE, _LOG_SUM = 256 << 10, 4 << 20
+"""At most so much of one log, and of all together, comes with one look: a Globus endpoint's answers end at 10 MB."""
 _HEAD = re.compile(rb"@@diamond:(\d+) ([a-z.]+) (\d+)\n")
 
 
@@ -157,6 +159,7 @@ def look_script(
         f"look {i} {quote(folder, 'the attempt folder')} {'' if started_known else files.STARTED}"
         for i, (folder, started_known) in enumerate(wanted)
     )
+    piece = min(LOG_PIECE, _LOG_SUM // max(len(logs or {}), 1))
     heard = "\n".join(
         f"hear {i} {quote(wanted[i][0], 'the attempt folder')} {offset + 1}" for i, offset in (logs or {}).items()
     )
@@ -171,7 +174,7 @@ look() {{
 }}
 hear() {{
   [ -f "$2/{files.LOG}" ] || return 0
-  c=$(tail -c +"$3" "$2/{files.LOG}" | head -c {LOG_CHUNK} | base64 | tr -d '\\n')
+  c=$(tail -c +"$3" "$2/{files.LOG}" | head -c {piece} | base64 | tr -d '\\n')
   [ -n "$c" ] && printf '@@diamond:%s {files.LOG} %s\\n%s\\n' "$1" "${{#c}}" "$c"
 }}
 news=

@@ -11,8 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from jupyter_diamond.engine.attempt_folder import LOG_CHUNK
-from jupyter_diamond.engine.far_look import FarLooks, look_script, parse_look
+from jupyter_diamond.engine.far_look import LOG_PIECE, FarLooks, look_script, parse_look
 from jupyter_diamond.transport.base import Completed
 
 STARTED = {"at": 1.5, "host": "n1", "pid": 3, "native": "77"}
@@ -112,11 +111,17 @@ def test_the_last_piece_of_a_log_comes_with_the_end(folders):
 
 
 def test_of_a_long_log_one_piece_comes(folders):
-    (folders[0] / "job.out").write_bytes(bytes(range(256)) * (LOG_CHUNK // 256 + 7))
+    (folders[0] / "job.out").write_bytes(bytes(range(256)) * (LOG_PIECE // 256 + 7))
     (folders[0] / "end.json").write_text(json.dumps(END))
     out, _ = run(script([(folders[0], True)], logs={0: 256})).communicate(timeout=20)
     seen = parse_look(out, logs={0: 256})[0]
-    assert (len(seen.log), seen.log[:256]) == (LOG_CHUNK, bytes(range(256)))
+    assert (len(seen.log), seen.log[:256]) == (LOG_PIECE, bytes(range(256)))
+
+
+def test_of_many_logs_so_little_comes_that_all_fit_into_an_answer():
+    many = dict.fromkeys(range(1000), 0)
+    text = look_script([(f"/attempts/{number}", True) for number in many], every_s=1, for_s=1, logs=many)
+    assert f"head -c {(4 << 20) // 1000} |" in text
 
 
 @pytest.mark.parametrize(
