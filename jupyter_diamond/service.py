@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import secrets
 import sys
@@ -24,7 +23,7 @@ from jupyter_diamond.engine.login_news import LoginNews
 from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
-from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.spool import Spool, check_bundle
 from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest
 from jupyter_diamond.globus.access import Globus
@@ -240,7 +239,7 @@ class DiamondService:
         known, namesakes = await self._ledger.do(self._known, request)
         if known:
             return Submitted(task=known, created=False)
-        self._check_bundle(request, bundle)
+        check_bundle(request, bundle, most=self._limits.bundle_bytes)
         if not request.again and (twin := self._twin(request, namesakes)):
             return Submitted(task=twin, attached=True, created=False)
         decision = await self.plan(request.envelope)
@@ -281,15 +280,6 @@ class DiamondService:
         """In the store's thread: the task of this very request, and the active ones of its name."""
         store = self._ledger.store
         return store.find_token(request.client_token), store.active_same_name(request.name, request.notebook.path)
-
-    def _check_bundle(self, request: TaskRequest, bundle: bytes) -> None:
-        if len(bundle) > self._limits.bundle_bytes:
-            raise InvalidRequest(
-                f"The cell's inputs are {len(bundle):,} bytes; at most {self._limits.bundle_bytes:,} travel with a "
-                "cell. Save large data to a file, or raise c.DiamondLimits.bundle_bytes."
-            )
-        if hashlib.sha256(bundle).hexdigest() != request.bundle_sha256:
-            raise InvalidRequest("The cell's inputs were damaged on their way to the server; run the cell again.")
 
     def _twin(self, request: TaskRequest, active: tuple[Task, ...]) -> Task | None:
         """The same cell, still active (B27). Raises Conflict when another cell of that name is.

@@ -218,8 +218,9 @@ class Engine:
                 await asyncio.sleep(5.0)
 
     def _find(self, task_id: str) -> Watched | None:
-        """An active task as its site's watcher knows it."""
-        return next((each.watched[task_id] for each in self._watchers.values() if task_id in each.watched), None)
+        """An active task as its site's watcher knows it; one that moves is known to two for a moment."""
+        known = [each.watched[task_id] for each in self._watchers.values() if task_id in each.watched]
+        return max(known, key=lambda each: each.task.version, default=None)
 
     def _hear(self, event: Event) -> None:
         kind, _, task_id = event.subject.partition(":")

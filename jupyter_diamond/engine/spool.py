@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
-from jupyter_diamond.errors import NotFound, StoreError
+from jupyter_diamond.errors import InvalidRequest, NotFound, StoreError
+from jupyter_diamond.model.task import TaskRequest
 
 
 class Spool:
@@ -47,3 +49,14 @@ class Spool:
     def drop(self, task_id: str) -> None:
         """Forget a bundle."""
         self._path(task_id).unlink(missing_ok=True)
+
+
+def check_bundle(request: TaskRequest, bundle: bytes, *, most: int) -> None:
+    """Raises InvalidRequest when a cell's inputs are too large, or not those that were sealed."""
+    if len(bundle) > most:
+        raise InvalidRequest(
+            f"The cell's inputs are {len(bundle):,} bytes; at most {most:,} travel with a cell. Save large data to a "
+            "file, or raise c.DiamondLimits.bundle_bytes."
+        )
+    if hashlib.sha256(bundle).hexdigest() != request.bundle_sha256:
+        raise InvalidRequest("The cell's inputs were damaged on their way to the server; run the cell again.")

@@ -26,6 +26,7 @@ from jupyter_diamond.model.continuation import (
 from jupyter_diamond.model.states import Outcome, State
 from tests.engine import cells
 from tests.engine.conftest import ended, until
+from tests.engine.heal.samples import flaky
 
 pytestmark = pytest.mark.asyncio
 
@@ -203,6 +204,23 @@ async def test_a_server_that_only_reads_takes_registrations_and_the_other_wakes(
     for service in (reader, holder):
         (told,), _ = await news(service)
         assert told.kind == "terminal"
+
+
+async def test_a_failed_attempt_is_told_at_once_and_the_end_only_when_nothing_follows(bench, tmp_path):
+    """A task that heals: news name the attempt, and the log of each attempt is searched."""
+    service = await bench.start()
+    task = await bench.submit(service, flaky(tmp_path / "runs", 2) + "\nprint('epoch', ran)")
+    for condition in (AttemptFailed(), Milestone(pattern="epoch 3"), Terminal()):
+        await service.consumers.register(wish(task, condition))
+    told, _ = await news(service, count=3)
+    by_kind = {each.kind: each for each in told}
+    failed, end, line = by_kind["exception"], by_kind["terminal"], by_kind["milestone"]
+    assert told[0] == failed
+    assert (failed.provenance.attempt, failed.state, failed.task_state.terminal) == (1, State.FAILED, False)
+    assert "Stale file handle" in failed.cause
+    assert (end.provenance.attempt, end.provenance.attempts, end.outcome) == (3, 3, Outcome.OK)
+    assert end.provenance.step == "retry"
+    assert (line.provenance.attempt, line.line) == (3, "epoch 3")
 
 
 async def test_a_site_that_hangs_delays_nobody_elses_news(bench, monkeypatch):
