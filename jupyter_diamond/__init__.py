@@ -14,15 +14,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jupyter_diamond.notebook.api import explain, forecast, history, sites, task, tasks
+    from jupyter_diamond.notebook.api import explain, forecast, history, on, sites, task, tasks
 
 __version__ = "0.1.0"
-__all__ = ["explain", "forecast", "history", "load_ipython_extension", "sites", "task", "tasks"]
+__all__ = ["explain", "forecast", "history", "load_ipython_extension", "on", "sites", "task", "tasks"]
 
 
 def __getattr__(name: str) -> Any:
     """Public names are loaded when first used: the server extension and the site's queue need none of them."""
-    if name in ("explain", "forecast", "history", "sites", "task", "tasks"):
+    if name in ("explain", "forecast", "history", "on", "sites", "task", "tasks"):
         from jupyter_diamond.notebook import api
 
         return getattr(api, name)

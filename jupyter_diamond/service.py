@@ -13,6 +13,7 @@ from pathlib import Path
 from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
 from jupyter_diamond.engine.budget import caps_of
+from jupyter_diamond.engine.consumers import Consumers
 from jupyter_diamond.engine.endpoints import checks as endpoint_checks
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
@@ -48,6 +49,7 @@ from jupyter_diamond.settings import (
     DiamondEngine,
     DiamondGlobus,
     DiamondLimits,
+    DiamondNews,
     DiamondSites,
     DiamondStore,
 )
@@ -67,6 +69,7 @@ class DiamondService:
         log: logging.Logger,
         globus: DiamondGlobus | None = None,
         budget: DiamondBudget | None = None,
+        news: DiamondNews | None = None,
     ) -> None:
         self._settings, self._limits, self._log = engine, limits, log
         path = Path(store.path).expanduser()
@@ -78,6 +81,8 @@ class DiamondService:
         self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
         self._caps = caps_of(budget or DiamondBudget(), self.links)
         self._ledger = Ledger(path)
+        self.consumers = Consumers(self._ledger, news or DiamondNews(), log)
+        """Who wants to be woken, and by what."""
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
@@ -93,7 +98,7 @@ class DiamondService:
         self._spool = await asyncio.to_thread(Spool, self._spool_folder)
         self._engine = Engine(
             ledger=self._ledger, links=self.links, spool=self._spool, settings=self._settings,
-            lease_s=self._lease_s, log=self._log, caps=self._caps,
+            lease_s=self._lease_s, log=self._log, caps=self._caps, webhook=self.consumers.webhook,
         )  # fmt: skip
         await self._engine.start()
 

@@ -100,6 +100,25 @@ class DiamondGlobus(LoggingConfigurable):
         return str(Path(jupyter_data_dir()) / "diamond" / "globus")
 
 
+class DiamondNews(LoggingConfigurable):
+    """Where news are posted. The secret that signs them is JUPYTER_DIAMOND_WEBHOOK_SECRET, in the environment alone."""
+
+    webhook_url = Unicode(
+        help="Where news of the consumer 'webhook' are posted: an https address, or one of this machine. Empty: "
+        "nowhere. Environment: JUPYTER_DIAMOND_WEBHOOK_URL."
+    ).tag(config=True)
+    webhook_for_s = Float(
+        259_200.0, help="How long one piece of news is posted again until it is acknowledged, in seconds: three days."
+    ).tag(config=True)
+    webhook_timeout_s = Float(15.0, help="How long one answer of the webhook is waited for, in seconds.").tag(
+        config=True
+    )
+
+    @default("webhook_url")
+    def _default_webhook_url(self) -> str:
+        return os.environ.get("JUPYTER_DIAMOND_WEBHOOK_URL", "")
+
+
 class DiamondLimits(LoggingConfigurable):
     """What may travel with a cell, in bytes."""
 

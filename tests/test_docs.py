@@ -24,6 +24,7 @@ TRAITS = {
         settings.DiamondLimits,
         settings.DiamondGlobus,
         settings.DiamondBudget,
+        settings.DiamondNews,
     )
     for name, trait in cls.class_own_traits(config=True).items()
 }

@@ -10,10 +10,11 @@ from jupyter_diamond.engine.endpoint_setup import NAME, VENV
 from jupyter_diamond.notebook.needs import add_needs
 from jupyter_diamond.notebook.options import positive
 
-DONE, FAILED, USAGE, NO_SERVER, NOT_FOUND = 0, 1, 2, 3, 4
+DONE, FAILED, USAGE, NO_SERVER, NOT_FOUND, NOT_YET = 0, 1, 2, 3, 4, 5
 _STATUSES = f"""\
 Exit status: {DONE} done; {FAILED} not done, or a check failed, or nothing is idle; {USAGE} the line is wrong;
-{NO_SERVER} no Jupyter server with Diamond was found; {NOT_FOUND} no such task or site.
+{NO_SERVER} no Jupyter server with Diamond was found; {NOT_FOUND} no such task or site;
+{NOT_YET} it was waited for as long as was said.
 
 All verbs ask your running Jupyter server; doctor, init-sites, auth, login and logout work without one, too;
 endpoint-setup and import ask none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and
@@ -113,6 +114,16 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("hold", "Submit nothing of a task that has not started, until it is released.", (_TASK,)),
     Verb("release", "Let a held task go on.", (_TASK,)),
+    Verb(
+        "wait", "Wait until a task has ended: status 0 when it ended well, 1 when it did not, 5 when not in time.",
+        (
+            _TASK, _arg("--for", dest="how_long", metavar="TIME", help="no longer than this: 90s, 10m, 1h"),
+            _arg(
+                "--until", default="ended", metavar="WHAT",
+                help="ended (default), running, or a pattern: until a line of its log has it",
+            ),
+        ),
+    ),
     Verb(
         "events", "What happened, to one task or to all, oldest first.",
         (

@@ -10,7 +10,7 @@ from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, Serve
 from jupyter_diamond.model.views import ErrorView
 from jupyter_diamond.notebook.client import DiamondClient
 
-from . import acts, charges, forecast, importing, logins, looks, setup
+from . import acts, charges, forecast, importing, logins, looks, setup, waiting
 from .endpoint_setup import endpoint_setup
 from .grammar import DONE, FAILED, NO_SERVER, NOT_FOUND, USAGE, parser
 from .output import as_json, complain
@@ -28,7 +28,7 @@ WITH_SERVER: dict[str, Act] = {
     "explain": looks.explain, "logs": looks.logs, "events": looks.events, "env": looks.env,
     "cancel": acts.cancel, "replan": acts.replan, "hold": acts.hold, "release": acts.release,
     "exec": acts.execute, "put-file": acts.put_file, "preflight": acts.preflight,
-    "smoke": acts.smoke,
+    "smoke": acts.smoke, "wait": waiting.wait,
 }  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from jupyter_diamond.model.manifest import EndFile, ForeignValue, Manifest
 
 M = TypeVar("M", bound=BaseModel)
 _TAIL = 4096
+LOG_CHUNK = 1 << 20
+"""At most so much of a log comes with one look."""
 
 
 class Started(ForeignValue):
@@ -33,6 +35,9 @@ class Seen(ForeignValue):
     log_bytes: int = 0
     noticed: bool = False
     """The scheduler has written into the log that it ends the job: nothing of ours may be left to write an end-file."""
+    log: bytes = b""
+    """What was asked for of the log, from ``log_offset`` on."""
+    log_offset: int = 0
 
 
 def parse(model: type[M], data: bytes) -> M | None:
@@ -43,10 +48,13 @@ def parse(model: type[M], data: bytes) -> M | None:
         return None
 
 
-def look(folder: str, *, started_known: bool, notice: bytes = b"", log_bytes: int = 0) -> Seen:
+def look(
+    folder: str, *, started_known: bool, notice: bytes = b"", log_bytes: int = 0, log_from: int | None = None
+) -> Seen:
     """Look into a folder on this machine. Cheap when nothing is new: two or three ``stat`` calls.
 
-    ``notice`` is looked for in what the log has grown since it was ``log_bytes`` long.
+    ``notice`` is looked for in what the log has grown since it was ``log_bytes`` long; with ``log_from`` a piece of
+    the log comes along, from there on.
     """
     started, end, manifest = None, None, None
     unreadable: list[str] = []
@@ -64,8 +72,9 @@ def look(folder: str, *, started_known: bool, notice: bytes = b"", log_bytes: in
                 unreadable.append(files.MANIFEST)
     size, noticed = _notice(folder, notice, log_bytes) if notice and end is None else (log_bytes, False)
     return Seen(
-        started=started, end=end, manifest=manifest, unreadable=tuple(unreadable), log_bytes=size, noticed=noticed
-    )
+        started=started, end=end, manifest=manifest, unreadable=tuple(unreadable), log_bytes=size, noticed=noticed,
+        log=b"" if log_from is None else _read(folder, files.LOG, log_from, LOG_CHUNK) or b"", log_offset=log_from or 0,
+    )  # fmt: skip
 
 
 def _notice(folder: str, notice: bytes, seen: int) -> tuple[int, bool]:
@@ -81,9 +90,10 @@ def _notice(folder: str, notice: bytes, seen: int) -> tuple[int, bool]:
         return seen, False
 
 
-def _read(folder: str, name: str) -> bytes | None:
+def _read(folder: str, name: str, offset: int = 0, most: int = 16 << 20) -> bytes | None:
     try:
         with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123 - called for every job every tick
-            return file.read(16 << 20)
+            file.seek(offset)
+            return file.read(most)
     except OSError:
         return None

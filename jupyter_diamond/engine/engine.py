@@ -9,11 +9,13 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from jupyter_diamond.engine.balances import BalanceBook
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
+from jupyter_diamond.engine.continuations import Continuations
 from jupyter_diamond.engine.forecasts import Forecasts
 from jupyter_diamond.engine.heal.asked import Asked
 from jupyter_diamond.engine.heal.healer import Healer
@@ -24,6 +26,8 @@ from jupyter_diamond.engine.planner import Planner
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.engine.watch import SiteWatcher
+from jupyter_diamond.engine.watched import Watched
+from jupyter_diamond.engine.webhooks import Webhook
 from jupyter_diamond.errors import DiamondError, TransportError
 from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.event import Event
@@ -51,6 +55,7 @@ class Engine:
         settings: DiamondEngine,
         lease_s: float,
         log: logging.Logger,
+        webhook: Webhook,
         caps: tuple[SpendingCap, ...] = (),
     ) -> None:
         self._ledger, self._links, self._spool, self._settings, self._log = ledger, links, spool, settings, log
@@ -70,6 +75,8 @@ class Engine:
         self.healer = Healer(ledger, links, self.collector, self.planner, log)
         self.asked = Asked(ledger, self.planner)
         self._overruns = Overruns(ledger, self.planner, log, tasks=self._watched, hand_on=self.adopt)
+        self.continuations = Continuations(ledger, links, log, holds=self._hold, watched=self._find)
+        self._webhook = webhook
         self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
         self._owned: set[asyncio.Task[None]] = set()
@@ -201,17 +208,25 @@ class Engine:
         for task in await self._ledger.do(self._ledger.store.active):
             self.adopt(task)
         for name, watcher in self._watchers.items():
-            self._own(self._keep_watching(watcher), self._working, f"diamond-watch-{name}")
+            self._own(self._keep(watcher.run, f"watching {name}"), self._working, f"diamond-watch-{name}")
+        self._own(self._keep(self.continuations.run, "waking who waits"), self._working, "diamond-continuations")
+        self._own(self._keep(partial(self._webhook.run, self._hold), "the webhook"), self._working, "diamond-webhook")
         self._own(self.collector.run(), self._working, "diamond-collector")
         self._own(self._overruns.keep(), self._working, "diamond-overruns")
 
-    async def _keep_watching(self, watcher: SiteWatcher) -> None:
+    async def _keep(self, run: Callable[[], Awaitable[None]], what: str) -> None:
         while True:
             try:
-                await watcher.run()
-            except Exception:  # noqa: BLE001, PERF203 - a defect of ours, or a full disk, must not end the watch for good
-                self._log.exception("watching %s failed; it goes on in 5 s", watcher.link.name)
+                await run()
+                return  # it has nothing to do
+            except Exception:  # noqa: BLE001, PERF203 - a defect of ours, or a full disk, must not end it for good
+                self._log.exception("%s failed; it goes on in 5 s", what)
                 await asyncio.sleep(5.0)
+
+    def _find(self, task_id: str) -> Watched | None:
+        """An active task as its site's watcher knows it; one that moves is known to two for a moment."""
+        known = [each.watched[task_id] for each in self._watchers.values() if task_id in each.watched]
+        return max(known, key=lambda each: each.task.version, default=None)
 
     def _hear(self, event: Event) -> None:
         kind, _, task_id = event.subject.partition(":")

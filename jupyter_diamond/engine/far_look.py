@@ -11,11 +11,13 @@ began, ever more seldom while nothing happens.
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import logging
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jupyter_diamond.engine import attempt_folder
@@ -32,23 +34,28 @@ _SLACK_S = 30.0
 _SOON_S, _SELDOM_S = 2.0, 30.0
 """The first look after something happened, and the longest time between two."""
 _MOST_BYTES = 64 << 20
+LOG_PIECE, _LOG_SUM = 256 << 10, 4 << 20
+"""At most so much of one log, and of all together, comes with one look: a Globus endpoint's answers end at 10 MB."""
 _HEAD = re.compile(rb"@@diamond:(\d+) ([a-z.]+) (\d+)\n")
 
 
-async def wait_for_news(link: SiteLink, wanted: Sequence[tuple[str, bool]], *, every_s: float) -> dict[int, Seen]:
+async def wait_for_news(
+    link: SiteLink, wanted: Sequence[tuple[str, bool]], *, every_s: float, logs: Mapping[int, int] | None = None
+) -> dict[int, Seen]:
     """What is new in the folders, by their place in ``wanted``: (folder, its start is known). Raises TransportError.
 
+    ``logs`` says of which of them the log is wanted, and from where on; it comes along, and nothing waits for it.
     Empty when nothing happened for as long as the transport lets a script wait. Not in the site's lane: it would keep
     others from it for a minute.
     """
     for_s = link.transport.longest_wait_s
     done = await link.transport.run(
-        look_script(wanted, every_s=every_s, for_s=for_s),
+        look_script(wanted, every_s=every_s, for_s=for_s, logs=logs or {}),
         timeout_s=for_s + _SLACK_S,
         max_bytes=_MOST_BYTES,
         hold_stdin=True,
     )
-    return parse_look(done.stdout, cut=done.truncated)
+    return parse_look(done.stdout, cut=done.truncated, logs=logs or {})
 
 
 @dataclass
@@ -108,7 +115,7 @@ class FarLooks:
 
     async def _look(self, jobs: list[Watched], *, leave_when_changed: bool = False) -> bool:
         """Look for news of these jobs; with ``leave_when_changed`` only as long as there are no others."""
-        asking = asyncio.create_task(wait_for_news(self.link, folders(jobs), every_s=self.every_s()))
+        asking = asyncio.create_task(wait_for_news(self.link, folders(jobs), every_s=self.every_s(), logs=_logs(jobs)))
         try:
             if leave_when_changed and await self._changed_before(asking, jobs):
                 return True
@@ -136,11 +143,25 @@ class FarLooks:
         return False
 
 
-def look_script(wanted: Sequence[tuple[str, bool]], *, every_s: float, for_s: float) -> str:
-    """Bash, with nothing started while nothing is new: ``read`` is the clock, and notices the end of its input."""
+def _logs(jobs: list[Watched]) -> dict[int, int]:
+    """Whose logs somebody listens to, and from where on."""
+    return {i: at for i, known in enumerate(jobs) if (at := known.log_from) is not None}
+
+
+def look_script(
+    wanted: Sequence[tuple[str, bool]], *, every_s: float, for_s: float, logs: Mapping[int, int] | None = None
+) -> str:
+    """Bash, with nothing started while nothing is new: ``read`` is the clock, and notices the end of its input.
+
+    Logs are read when it is over anyhow: who waits for a line of one costs the site no command of its own.
+    """
     looks = "\n".join(
         f"look {i} {quote(folder, 'the attempt folder')} {'' if started_known else files.STARTED}"
         for i, (folder, started_known) in enumerate(wanted)
+    )
+    piece = min(LOG_PIECE, _LOG_SUM // max(len(logs or {}), 1))
+    heard = "\n".join(
+        f"hear {i} {quote(wanted[i][0], 'the attempt folder')} {offset + 1}" for i, offset in (logs or {}).items()
     )
     return f"""export LC_ALL=C
 say() {{ c=$(cat "$2/$3") && [ -n "$c" ] && printf '@@diamond:%s %s %s\\n%s\\n' "$1" "$3" "${{#c}}" "$c" && news=1; }}
@@ -151,18 +172,25 @@ look() {{
     [ -e "$2/{files.MANIFEST}" ] && say "$1" "$2" {files.MANIFEST}
   fi
 }}
+hear() {{
+  [ -f "$2/{files.LOG}" ] || return 0
+  c=$(tail -c +"$3" "$2/{files.LOG}" | head -c {piece} | base64 | tr -d '\\n')
+  [ -n "$c" ] && printf '@@diamond:%s {files.LOG} %s\\n%s\\n' "$1" "${{#c}}" "$c"
+}}
 news=
 end=$((SECONDS + {int(for_s)}))
 while :; do
 {looks}
-if [ -n "$news" ] || [ "$SECONDS" -ge "$end" ]; then exit 0; fi
+if [ -n "$news" ] || [ "$SECONDS" -ge "$end" ]; then
+{heard}
+exit 0; fi
 read -r -t {every_s:.2f} _
 [ $? -gt 128 ] || exit 0
 done
 """
 
 
-def parse_look(answer: bytes, *, cut: bool = False) -> dict[int, Seen]:
+def parse_look(answer: bytes, *, cut: bool = False, logs: Mapping[int, int] | None = None) -> dict[int, Seen]:
     """The files that the script found, as values; one that makes no sense is named in ``unreadable``.
 
     Where the answer was ``cut``, the last folder may lack a file: it is left for the next look, if there were others.
@@ -175,10 +203,10 @@ def parse_look(answer: bytes, *, cut: bool = False) -> dict[int, Seen]:
         at = head.end() + size + 1
     if cut and len(found) > 1:
         found.popitem()
-    return {i: _seen(parts) for i, parts in found.items()}
+    return {i: _seen(parts, (logs or {}).get(i, 0)) for i, parts in found.items()}
 
 
-def _seen(parts: dict[str, bytes]) -> Seen:
+def _seen(parts: dict[str, bytes], log_from: int) -> Seen:
     started = attempt_folder.parse(Started, parts[files.STARTED]) if files.STARTED in parts else None
     end = attempt_folder.parse(EndFile, parts[files.END]) if files.END in parts else None
     manifest = attempt_folder.parse(Manifest, parts[files.MANIFEST]) if files.MANIFEST in parts else None
@@ -188,4 +216,14 @@ def _seen(parts: dict[str, bytes]) -> Seen:
         end=end,
         manifest=manifest,
         unreadable=tuple(name for name, value in values.items() if name in parts and value is None),
+        log=_decoded(parts.get(files.LOG, b"")),
+        log_offset=log_from,
     )
+
+
+def _decoded(text: bytes) -> bytes:
+    """A piece of a log; one that was cut on its way is asked for again."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        return b""

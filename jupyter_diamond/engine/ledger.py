@@ -56,6 +56,11 @@ class Ledger:
         assert self._store is not None, "the ledger is not open"
         return self._store
 
+    @property
+    def newest(self) -> int:
+        """The newest event that listeners were told of."""
+        return self._cursor
+
     async def do(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a method of the store in its thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: method(*args, **kwargs))

@@ -218,7 +218,7 @@ class SiteWatcher:
             partial(
                 attempt_folder.look, newest(known.task).folder or "",
                 started_known=newest(known.task).started_at is not None, log_bytes=known.log_bytes,
-                notice=b"" if known.noticed else self.link.scheduler.end_notice,
+                notice=b"" if known.noticed else self.link.scheduler.end_notice, log_from=known.log_from,
             )
             for known in jobs
         ]  # fmt: skip
@@ -229,6 +229,8 @@ class SiteWatcher:
     async def _note_folder(self, known: Watched, seen: Seen) -> bool:
         """Store what was seen; whether it changed anything."""
         known.log_bytes = seen.log_bytes
+        if known.ear is not None and seen.log:
+            known.ear.take(newest(known.task).n, seen.log_offset, seen.log)
         if seen.noticed:  # a hint that is taken once: the cell itself may print such words
             known.noticed = True
             self._queue_at = min(self._queue_at, self._asked_at + self.link.poll_floor_s)

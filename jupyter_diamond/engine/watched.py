@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from jupyter_diamond.engine.log_ear import LogEar
 from jupyter_diamond.engine.pace import Pace
 from jupyter_diamond.engine.submit import newest
 from jupyter_diamond.model.jobs import JobRow, NativeJob
@@ -30,6 +31,8 @@ class Watched:
     queue_row: JobRow | None = None
     log_bytes: int = 0
     noticed: bool = False
+    ear: LogEar | None = None
+    """Who listens to the job's log; None while nobody does."""
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the user asked for something: a submission that rests between two tries looks at once."""
     healing: asyncio.Task[None] | None = None
@@ -43,6 +46,11 @@ class Watched:
     def native(self) -> NativeJob | None:
         """The job's id, once there is one."""
         return newest(self.task).native
+
+    @property
+    def log_from(self) -> int | None:
+        """From where on the newest attempt's log is wanted; None where it is not."""
+        return self.ear.wanted(newest(self.task).n) if self.ear is not None else None
 
     def ask_accounting(self, now: float, floor: float) -> None:
         """The job seems to be over: ask for the final word soon, then ever more seldom."""

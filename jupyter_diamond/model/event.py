@@ -16,6 +16,7 @@ EventType = Literal[
     "task.retry", "task.resize", "task.migrate", "task.segment", "task.replanned", "task.not_again",
     "task.held", "task.released", "task.withdrawal", "task.stays",
     "continuation.registered", "continuation.fired", "continuation.expired",
+    "continuation.withdrawn",
     "charge.reserved", "charge.settled", "charge.refused",
 ]  # fmt: skip
 

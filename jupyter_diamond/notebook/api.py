@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from .charges import charges_table, tasks_charges_table
+from .consumers import Callback
 from .explanation import Explanation
 from .handle import TaskHandle
 from .session import session
@@ -14,7 +15,7 @@ from .tables import forecast_table, history_table, sites_table, tasks_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["charges", "explain", "forecast", "history", "jobs", "sites", "task", "tasks"]
+__all__ = ["charges", "explain", "forecast", "history", "jobs", "on", "sites", "task", "tasks"]
 
 
 def task(ref: str) -> TaskHandle:
@@ -74,3 +75,11 @@ def charges(*, days: float = 7.0, tasks: bool = False) -> pd.DataFrame:
     """
     found = session().client.charges(days, tasks=tasks)
     return tasks_charges_table(found) if tasks else charges_table(found, datetime.now(timezone.utc))
+
+
+def on(callback: Callback, *, consumer: str | None = None) -> None:
+    """Call ``callback(news)`` for whatever this notebook waits for and has no other callback for; also what it missed.
+
+    ``consumer`` names the one that waits, where it is not this notebook.
+    """
+    session().consumers.on_rest(callback, consumer=consumer)

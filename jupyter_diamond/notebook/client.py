@@ -14,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from jupyter_diamond.errors import BY_CODE, DiamondError, ServerUnavailable, SubmitRefused, TransportError
 from jupyter_diamond.model.charge import Charges
+from jupyter_diamond.model.continuation import Continuation, Cursor, Registered, Registration
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
@@ -207,6 +208,25 @@ class DiamondClient:
         """Events of all tasks after a cursor; waits up to ``wait_s`` for the first. Not retried: the caller loops."""
         asked = {"after": after, "wait": wait_s, "limit": limit}
         return _parsed(EventPage, self._once("GET", "events", timeout=wait_s + 20.0, params=asked))
+
+    def register(self, asked: Registration) -> Registered:
+        """Wake a consumer when something happens to a task. Safe to repeat: the same id is the same registration."""
+        return self._post(Registered, "continuations", asked.model_dump(mode="json"))
+
+    def wait_for_news(
+        self, consumer: str, after: int | None = None, *, wait_s: float = 0, limit: int = 100
+    ) -> EventPage:
+        """A consumer's news after its cursor; waits up to ``wait_s`` for the first. Not retried: the caller loops."""
+        asked = {"consumer": consumer, "wait": wait_s, "limit": limit} | ({} if after is None else {"after": after})
+        return _parsed(EventPage, self._once("GET", "continuations/wait", timeout=wait_s + 20.0, params=asked))
+
+    def acknowledge(self, consumer: str, seq: int) -> Cursor:
+        """The consumer has read its news up to a number."""
+        return self._post(Cursor, "continuations/ack", {"consumer": consumer, "seq": seq})
+
+    def withdraw(self, continuation_id: str) -> Continuation:
+        """Take a registration back."""
+        return _parsed(Continuation, self._call("DELETE", f"continuations/{_part(continuation_id)}"))
 
     def login(self) -> Login:
         """Who the server is to Globus."""

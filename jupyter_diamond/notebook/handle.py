@@ -9,13 +9,15 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any, NoReturn
 
-from jupyter_diamond.errors import CaptureRefused, DiamondError, ResultTimeout
+from jupyter_diamond.errors import CaptureRefused, DiamondError, InvalidRequest, ResultTimeout
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 
 from .card import Card
 from .card_text import plain, printable, static_bundle
 from .charge_text import TaskCharge
+from .conditions import condition
+from .consumers import Callback
 from .explanation import Explanation
 from .session import Session
 from .text import Text
@@ -113,6 +115,34 @@ class TaskHandle:
             with suppress(asyncio.TimeoutError):  # the stop button is seen only when the loop turns
                 await asyncio.wait_for(settled.wait(), FOLLOW_S)
         return await asyncio.to_thread(self._value, None)
+
+    # -- being woken -------------------------------------------------------------------------------------------
+
+    def on_end(self, callback: Callback | None = None, *, consumer: str | None = None) -> None:
+        """Call ``callback(news)`` between two cells when it has ended, at once when it has; also after a restart.
+
+        ``consumer`` is a name under which any kernel may hear it, or ``"webhook"``; by default this notebook's.
+        """
+        self._session.consumers.on(self.id, condition("ended"), callback, consumer=consumer)
+
+    def on(
+        self,
+        what: str,
+        *rest: Any,
+        running: str | float | None = None,
+        waiting: str | float | None = None,
+        consumer: str | None = None,
+    ) -> None:
+        """``on("milestone", "epoch 10", f)``, ``on("overrun", f, running="2h")``; running, failed, ended, trouble.
+
+        :raises InvalidRequest: there is nothing of that name to wait for.
+        """
+        patterns = tuple(each for each in rest if isinstance(each, str))
+        callbacks = tuple(each for each in rest if callable(each))
+        if len(patterns) > 1 or len(callbacks) > 1 or len(patterns) + len(callbacks) < len(rest):
+            raise InvalidRequest('Write it as on("milestone", "a pattern", f) or on("running", f).')
+        wanted = condition(what, *patterns, running=running, waiting=waiting)
+        self._session.consumers.on(self.id, wanted, callbacks[0] if callbacks else None, consumer=consumer)
 
     # -- log, cancel, explain ----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from jupyter_diamond.model.views import Interpreter, Limits
 
 from .binding import ExpectedNames, Namespace
 from .client import DiamondClient
+from .consumers import Consumers
 from .following import Following
 from .publisher import Publisher
 from .watcher import LogFollower, Watcher
@@ -37,6 +38,7 @@ class Session:
         self.namespace = Namespace({} if shell is None else shell.user_ns)
         self.watcher = Watcher(self.client)
         self.logs = LogFollower(self.client, self.watcher)
+        self.consumers = Consumers(self.client, shell)
         self._wall: LiveWall | None = None
         self._limits: Limits | None = None
         self._interpreters: dict[tuple[str, tuple[str, ...]], tuple[float, Interpreter]] = {}
@@ -82,6 +84,7 @@ class Session:
     def close(self) -> None:
         """Stop following; for tests and for unloading the extension."""
         self.watcher.stop()
+        self.consumers.stop()
         if self._wall is not None:
             self._wall.stop()
         self.client.close()

@@ -14,6 +14,7 @@ from jupyter_diamond.settings import (
     DiamondEngine,
     DiamondGlobus,
     DiamondLimits,
+    DiamondNews,
     DiamondSites,
     DiamondStore,
 )
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews.
     """
 
     name = "jupyter_diamond"
@@ -38,7 +39,7 @@ class DiamondApp(ExtensionApp):
     extension_url = "/lab"
     load_other_extensions = True
     classes = [  # noqa: RUF012 - as traitlets has it
-        DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget,
+        DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
     ]  # fmt: skip
 
     service: DiamondService | None = None
@@ -68,6 +69,7 @@ class DiamondApp(ExtensionApp):
             limits=DiamondLimits(parent=self),
             globus=DiamondGlobus(parent=self),
             budget=DiamondBudget(parent=self),
+            news=DiamondNews(parent=self),
             log=self.log,
         )
 

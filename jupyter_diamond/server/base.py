@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from http.client import responses
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from jupyter_diamond.service import DiamondService
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 _NOT_OURS = frozenset({"token", "no_track_activity"})
 """Query parameters that Jupyter reads itself."""
@@ -83,6 +86,34 @@ class DiamondHandler(APIHandler):
             self.log.info("%s %s: %s", self.request.method, self.request.path, value.message)
         else:
             super().log_exception(typ, value, tb)
+
+
+class PollHandler(DiamondHandler):
+    """Asks that may wait: they end early when the client or the server goes away."""
+
+    _track_activity = False
+    """An open card or wall asks all the time; it must not keep an idle server from being culled."""
+    _poll: asyncio.Task[Any] | None = None
+
+    async def poll(self, asking: Coroutine[Any, Any, T]) -> T:
+        """Wait for an answer of the service."""
+        task = asyncio.create_task(asking, name="diamond: long poll")
+        self._poll = task
+        self.settings["diamond_polls"].add(task)
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+            self.settings["diamond_polls"].discard(task)
+        if task.cancelled():
+            raise starting()
+        return task.result()
+
+    def on_connection_close(self) -> None:
+        """Stop waiting for nobody."""
+        if self._poll is not None:
+            self._poll.cancel()
+        super().on_connection_close()
 
 
 def read_json(model: type[M], body: bytes) -> M:

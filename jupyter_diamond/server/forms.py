@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from jupyter_diamond.model.base import Value
+from jupyter_diamond.model.continuation import ConsumerName, Continuation
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.login import LoginWay
 from jupyter_diamond.model.task import TaskSummary
@@ -122,6 +123,28 @@ class EventsQuery(Value):
     after: int = Field(default=-1, ge=-1)
     wait: float = Field(default=0.0, ge=0, le=30)
     limit: int = Field(default=500, ge=1, le=1000)
+
+
+class ContinuationsQuery(Value):
+    """What is waited for by whom."""
+
+    consumer: ConsumerName | None = None
+    task: str | None = None
+
+
+class ContinuationList(Value):
+    """What is waited for, oldest first."""
+
+    continuations: tuple[Continuation, ...]
+
+
+class NewsQuery(Value):
+    """Whose news, after which number (by default what was acknowledged), and how many seconds to wait for the first."""
+
+    consumer: ConsumerName
+    after: int | None = Field(default=None, ge=0)
+    wait: float = Field(default=0.0, ge=0, le=30)
+    limit: int = Field(default=100, ge=1, le=500)
 
 
 class LogsQuery(Value):

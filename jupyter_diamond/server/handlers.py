@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
 from urllib.parse import quote
 
 from jupyter_server.auth.decorator import authorized
@@ -15,8 +12,9 @@ from tornado import web
 from jupyter_diamond.errors import InvalidRequest, NotFound
 from jupyter_diamond.model.task import TaskRequest
 
-from .base import DiamondHandler, read_json, starting
+from .base import DiamondHandler, PollHandler, read_json
 from .charges import CHARGE_ROUTES
+from .consumers import CONSUMER_ROUTES
 from .forms import (
     EventsQuery,
     ExecForm,
@@ -36,40 +34,10 @@ from .forms import (
 from .logins import LOGIN_ROUTES
 from .waiting import WAITING_ROUTES
 
-T = TypeVar("T")
-
 OPENAPI = Path(__file__).with_name("openapi.yaml")
 
 _FETCHABLE = re.compile(r"job\.out|outputs\.jsonl|result/(?!\.)[\w.-]+")
 """What can be fetched of a task; names of variables may have any letters. Never the attempt's key, bundle or script."""
-
-
-class PollHandler(DiamondHandler):
-    """Asks that may wait: they end early when the client or the server goes away."""
-
-    _track_activity = False
-    """An open card or wall asks all the time; it must not keep an idle server from being culled."""
-    _poll: asyncio.Task[Any] | None = None
-
-    async def poll(self, asking: Coroutine[Any, Any, T]) -> T:
-        """Wait for an answer of the service."""
-        task = asyncio.create_task(asking, name="diamond: long poll")
-        self._poll = task
-        self.settings["diamond_polls"].add(task)
-        try:
-            await asyncio.wait({task})
-        finally:
-            task.cancel()
-            self.settings["diamond_polls"].discard(task)
-        if task.cancelled():
-            raise starting()
-        return task.result()
-
-    def on_connection_close(self) -> None:
-        """Stop waiting for nobody."""
-        if self._poll is not None:
-            self._poll.cancel()
-        super().on_connection_close()
 
 
 class StatusHandler(DiamondHandler):
@@ -380,5 +348,5 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/tasks/([^/]+)/files/(.+)", FileHandler),
     (rf"{_API}/events", EventsHandler),
     (rf"{_API}/openapi\.yaml", OpenapiHandler),
-    *((_API + path, handler) for path, handler in (*WAITING_ROUTES, *LOGIN_ROUTES, *CHARGE_ROUTES)),
+    *((_API + path, handler) for path, handler in (*WAITING_ROUTES, *LOGIN_ROUTES, *CHARGE_ROUTES, *CONSUMER_ROUTES)),
 ]

@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from jupyter_diamond.model.charge import Charges
+from jupyter_diamond.model.continuation import Continuation, Cursor, Registered, Registration, Waking
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.forecast import Forecasts
@@ -26,6 +27,7 @@ from jupyter_diamond.model.task import Submitted, Task, TaskRequest
 from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogChunk, ResultView, Status
 from jupyter_diamond.server.forms import (
     CodeForm,
+    ContinuationList,
     ExecForm,
     IdleForm,
     InterpreterForm,
@@ -43,11 +45,12 @@ MARK = "# ---- generated below this line by jupyter_diamond/server/openapi.py --
 REQUESTS: tuple[type[BaseModel], ...] = (
     TaskRequest, RefreshForm, InterpreterForm, PlanForm, IdleForm, ExecForm, SmokeForm, LoginForm, CodeForm,
     ReplanForm,
+    Registration,
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
     Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
-    Endpoints, SiteHistory, Forecasts, Charges,
+    Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
 )  # fmt: skip
 
 

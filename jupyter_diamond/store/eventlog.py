@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -46,11 +46,15 @@ def newest(connection: Connection) -> int:
     return int(connection.execute(select(func.max(events.c.seq))).scalar() or 0)
 
 
-def after(connection: Connection, cursor: int, limit: int, subject: str | None) -> tuple[Event, ...]:
-    """Events that are newer than ``cursor``, oldest first."""
+def after(
+    connection: Connection, cursor: int, limit: int, subject: str | None, kinds: Collection[EventType] = ()
+) -> tuple[Event, ...]:
+    """Events that are newer than ``cursor``, oldest first; of some kinds only, if any are named."""
     query = select(events).where(events.c.seq > cursor).order_by(events.c.seq).limit(limit)
     if subject is not None:
         query = query.where(events.c.subject == subject)
+    if kinds:
+        query = query.where(events.c.type.in_(kinds))
     return tuple(
         Event(
             seq=row.seq,

@@ -23,6 +23,7 @@ from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
 from . import attempt_rows, eventlog, follows, history, leases, outcomes
 from .chargebook import ChargeBook
+from .continuations import Continuations
 from .database import Database
 from .rows import attempt_of, stored, summaries, summaries_of, task_of, unknown
 from .schema import attempts, capabilities, tasks
@@ -39,6 +40,7 @@ class Store:
         self.path = Path(path).expanduser().absolute()
         self._database = Database(self.path)
         self.charges = ChargeBook(self._database)
+        self.continuations = Continuations(self._database)
         self._tidied = -1
 
     def close(self) -> None:

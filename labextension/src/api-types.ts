@@ -201,7 +201,7 @@ export interface Estimate {
 export interface Event {
   seq: number;
   at: string;
-  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'charge.reserved' | 'charge.settled' | 'charge.refused';
+  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'continuation.withdrawn' | 'charge.reserved' | 'charge.settled' | 'charge.refused';
   subject: string;
   data: { [key: string]: unknown };
   dedup_key: string | null;

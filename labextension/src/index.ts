@@ -9,6 +9,7 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import { PoolApi } from './api';
 import { drawCards } from './cardrenderer';
 import { TaskPanel } from './details';
+import { EndedNotices } from './endednotice';
 import { diamondIcon } from './icon';
 import { PoolModel } from './pool';
 import { DiamondSidebar, SIDEBAR_ID } from './sidebar';
@@ -54,7 +55,11 @@ async function activate(
     align: 'left',
     rank: 20
   });
-  const rank = await readSettings(pool, registry);
+  const notices = new EndedNotices(app, pool, {
+    task: id => void app.commands.execute(CommandIDs.openTask, { id }),
+    sidebar: () => void app.commands.execute(CommandIDs.open)
+  });
+  const rank = await readSettings(pool, notices, registry);
   const folds: { [site: string]: boolean } = {};
   const sidebar = new DiamondSidebar({
     pool,
@@ -105,13 +110,20 @@ function addCommands(
 }
 
 /** Follows the settings; answers the rank, which holds from the next page load on. */
-async function readSettings(pool: PoolModel, registry: ISettingRegistry | null): Promise<number> {
+async function readSettings(
+  pool: PoolModel,
+  notices: EndedNotices,
+  registry: ISettingRegistry | null
+): Promise<number> {
   if (registry === null) {
     return DEFAULT_RANK;
   }
   try {
     const settings = await registry.load(PLUGIN);
-    const apply = () => pool.setRefresh(Number(settings.get('refreshSeconds').composite));
+    const apply = () => {
+      pool.setRefresh(Number(settings.get('refreshSeconds').composite));
+      notices.enabled = settings.get('notifyOnEnd').composite !== false;
+    };
     apply();
     settings.changed.connect(apply);
     return Number(settings.get('sidebarRank').composite);

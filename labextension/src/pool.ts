@@ -50,6 +50,9 @@ export class PoolModel implements IDisposable {
   /** One sentence for a screen reader: which tasks changed state. */
   readonly announced = new Signal<this, string>(this);
 
+  /** Tasks that have ended since this page knows of them. */
+  readonly ended = new Signal<this, readonly TaskSummary[]>(this);
+
   readonly login: LoginModel;
   link: Link = { kind: 'connecting' };
   snapshot: Snapshot | null = null;
@@ -179,10 +182,20 @@ export class PoolModel implements IDisposable {
       return old !== undefined && same(old, task) ? old : task;
     });
     const moved = this.tasks === null ? [] : kept.filter(task => before.get(task.id)?.state !== task.state);
+    const over = this.tasks === null ? [] : kept.filter(task => this._hasJustEnded(task, before.get(task.id)));
     this.tasks = kept;
     this.counts = tally(kept);
     this.moved = new Set(moved.filter(task => before.has(task.id)).map(task => task.id));
     this._announce(moved);
+    if (over.length > 0) {
+      this.ended.emit(over);
+    }
+  }
+
+  /** One that is new here may be an old one of another page of the list, or so short that nobody saw it run. */
+  private _hasJustEnded(task: TaskSummary, before: TaskSummary | undefined): boolean {
+    const isNew = Date.parse(task.created_at) - this.serverSkew >= this._openedAt;
+    return task.phase === 'ENDED' && (before === undefined ? isNew : before.phase !== 'ENDED');
   }
 
   private _announce(moved: TaskSummary[]): void {
@@ -258,6 +271,7 @@ export class PoolModel implements IDisposable {
   );
   private readonly _loginSoon = new Coalescer(() => this._guarded(() => this.login.fetch()));
   private readonly _services: ServiceManager.IManager;
+  private readonly _openedAt = Date.now();
   private _seen = -1;
   private _endedLimit = PAGE;
   private _checking = false;

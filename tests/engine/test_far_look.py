@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from jupyter_diamond.engine.far_look import FarLooks, look_script, parse_look
+from jupyter_diamond.engine.far_look import LOG_PIECE, FarLooks, look_script, parse_look
 from jupyter_diamond.transport.base import Completed
 
 STARTED = {"at": 1.5, "host": "n1", "pid": 3, "native": "77"}
@@ -82,6 +82,48 @@ def test_a_folder_that_is_gone_is_no_news(folders):
     assert run(script([(folders[0] / "gone", False)])).communicate(timeout=10)[0] == b""
 
 
+LOG = b"epoch 1\n\x00\xff two\r50%\n\nlast \xc3\xbc, unfinished \n\n"
+
+
+def test_a_log_comes_along_whatever_is_in_it_and_only_when_the_look_is_over_anyhow(folders):
+    (folders[0] / "job.out").write_bytes(LOG)
+    logs = {0: 3, 1: 0, 2: 10_000}
+    (folders[2] / "job.out").write_bytes(LOG)
+    text = script([(folder, True) for folder in folders], logs=logs, for_s=1)
+    begun = time.monotonic()
+    waiting = run(text)
+    news = parse_look(waiting.stdout.read(), logs=logs)
+    assert time.monotonic() - begun > 0.5, "a log is no news that ends a look"
+    waiting.stdin.close()
+    waiting.stdout.close()
+    waiting.wait(10)
+    assert set(news) == {0}
+    assert (news[0].log, news[0].log_offset, news[0].end) == (LOG[3:], 3, None)
+
+
+def test_the_last_piece_of_a_log_comes_with_the_end(folders):
+    (folders[1] / "job.out").write_bytes(LOG)
+    (folders[1] / "end.json").write_text(json.dumps(END))
+    out, _ = run(script([(folder, True) for folder in folders], logs={1: 0})).communicate(timeout=20)
+    (seen,) = parse_look(out, logs={1: 0}).values()
+    assert (seen.end.exit_code, seen.log) == (3, LOG)
+    assert parse_look(out[:-50], cut=True, logs={1: 0})[1].end.exit_code == 3, "what was cut is asked for again"
+
+
+def test_of_a_long_log_one_piece_comes(folders):
+    (folders[0] / "job.out").write_bytes(bytes(range(256)) * (LOG_PIECE // 256 + 7))
+    (folders[0] / "end.json").write_text(json.dumps(END))
+    out, _ = run(script([(folders[0], True)], logs={0: 256})).communicate(timeout=20)
+    seen = parse_look(out, logs={0: 256})[0]
+    assert (len(seen.log), seen.log[:256]) == (LOG_PIECE, bytes(range(256)))
+
+
+def test_of_many_logs_so_little_comes_that_all_fit_into_an_answer():
+    many = dict.fromkeys(range(1000), 0)
+    text = look_script([(f"/attempts/{number}", True) for number in many], every_s=1, for_s=1, logs=many)
+    assert f"head -c {(4 << 20) // 1000} |" in text
+
+
 @pytest.mark.parametrize(
     "answer", [b"", b"noise\n", b"@@diamond:0 end.json 500\n{short", b"@@diamond:x end.json 1\na\n"]
 )
@@ -121,7 +163,7 @@ class Jobs:
 
     def add(self, name):
         attempt = SimpleNamespace(folder=f"/attempts/{name}", started_at=None)
-        self.there.append(SimpleNamespace(task=SimpleNamespace(id=name, attempt=attempt)))
+        self.there.append(SimpleNamespace(task=SimpleNamespace(id=name, attempt=attempt), log_from=None))
         self.changed.set()
 
     async def note(self, known, seen):

@@ -16,6 +16,7 @@ VERBS = [verb.lower() for verb in web.RequestHandler.SUPPORTED_METHODS if verb !
 EXAMPLES = {
     "sites/([^/]+)/interpreter": "sites/alpha/interpreter",
     "tasks/([^/]+)/files/(.+)": "tasks/fit/files/job.out",
+    "continuations/((?!wait$|ack$)[^/]+)": "continuations/wish-00000001",
     r"openapi\.yaml": "openapi.yaml",
 }
 

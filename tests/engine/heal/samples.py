@@ -56,3 +56,11 @@ def decision(*candidates, envelope=None, sentence="delta:cpu starts now."):
         made_at=T0, snapshot_id=1, mode="rules", envelope=envelope or Envelope(), candidates=candidates,
         chosen=ranked[0][1] if ranked else None, sentence=sentence, alternatives=tuple(at for _, at in ranked[1:4]),
     )  # fmt: skip
+
+
+def flaky(runs, fails, error="OSError(116, 'Stale file handle')"):
+    """A cell that a node's file system fails so many times."""
+    return (
+        f"with open({str(runs)!r}, 'a') as file: file.write('run ')\n"
+        f"ran = open({str(runs)!r}).read().count('run')\nif ran <= {fails}: raise {error}\nanswer = ran"
+    )

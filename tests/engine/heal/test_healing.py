@@ -10,18 +10,10 @@ from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.states import State
 from tests.engine.conftest import ended, until
-from tests.engine.heal.samples import against, candidate, decision
+from tests.engine.heal.samples import against, candidate, decision, flaky
 from tests.engine.looks import in_state, types, value
 
 pytestmark = pytest.mark.asyncio
-
-
-def flaky(runs, fails, error="OSError(116, 'Stale file handle')"):
-    """A cell that a node's file system fails so many times."""
-    return (
-        f"with open({str(runs)!r}, 'a') as file: file.write('run ')\n"
-        f"ran = open({str(runs)!r}).read().count('run')\nif ran <= {fails}: raise {error}\nanswer = ran"
-    )
 
 
 class Planning:
