@@ -6,13 +6,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.submit import newest
 from jupyter_diamond.engine.watched import Watched
-from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.errors import DiamondError, StoreError
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.states import Phase
 from jupyter_diamond.settings import DiamondEngine
@@ -57,8 +58,9 @@ class Endings:
             task = await self._healer.end(known.task, changes, ended)
         except DiamondError as problem:  # the attempt is as it was, and accounting tells its end again
             self._log.warning("%s: %s", known.task.name, problem.message)
-            await self.note_trouble(known, problem)
             self._again(known)
+            with suppress(StoreError):  # a store that is locked or full has no room for this either
+                await self.note_trouble(known, problem)
         except Exception:  # noqa: BLE001 - said in the log
             # a defect of ours must leave neither the job unwatched nor its end untold
             self._log.exception("what follows %s failed unexpectedly; it will be tried again", known.task.id)
@@ -72,6 +74,7 @@ class Endings:
             self._wake()
 
     def _again(self, known: Watched) -> None:
+        known.settle = None
         known.ask_accounting(time.monotonic(), self._link.poll_floor_s)
         known.settle_at = time.monotonic() + AGAIN_S
 
