@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from .base import UtcTime, Value
 from .envelope import Envelope, Size
-from .healing import FailureClass, Healing, Step, Withdrawal
+from .healing import Checkpoint, FailureClass, Healing, Step, Withdrawal
 from .jobs import NativeJob
 from .states import Outcome, Phase, ReasonClass, State
 
@@ -114,6 +114,8 @@ class Attempt(Value):
     result_ready: bool = False
     failure: FailureClass | None = None
     """What went wrong; None while nothing has."""
+    checkpoint: Checkpoint | None = None
+    """The newest one that its task had at the site when it ended; None also where nobody looked."""
     cause: str = ""
     next: str = ""
     evidence: tuple[str, ...] = ()
