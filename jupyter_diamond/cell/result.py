@@ -42,7 +42,7 @@ def remote_error(manifest: Manifest) -> RemoteError:
     error = manifest.error
     where = f" on {manifest.host}" if manifest.host else ""
     if error is None and not manifest.missing:
-        return RemoteError(f"The cell left off{where} to be continued, and nothing followed; %diamond task says why.")
+        return RemoteError(f"The cell left off{where}, with no exception, to be continued, and nothing followed.")
     if error is None:
         return RemoteError(f"The cell failed{where} and left no exception; read its log.")
     if error.evalue and not error.traceback:  # the runner's own sentence

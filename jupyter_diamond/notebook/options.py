@@ -166,8 +166,8 @@ def submit_parser() -> OptionParser:
     )  # fmt: skip
     add(
         "--segments", type=positive, default=budget.segments, metavar="N",
-        help=f"into how many parts time limits may cut it ({budget.segments}): a cell that saves checkpoints and goes on "
-        "from the newest, see help(jupyter_diamond.checkpoint)",
+        help=f"into how many parts time limits may cut it ({budget.segments}): a cell that saves checkpoints and goes "
+        "on from the newest, see help(jupyter_diamond.checkpoint)",
     )  # fmt: skip
     add(
         "--warn", type=warning, default=Healing(), metavar="[SIGNAL@]TIME",

@@ -8,7 +8,8 @@ from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.placement import words
 
-from .steps import Where, avoided, moves_left
+from .segments import bound
+from .steps import Where, avoided
 
 
 def choose(decision: Decision, task: Task, where: Where) -> tuple[Candidate, Decision] | str:
@@ -79,6 +80,6 @@ def _nowhere(decision: Decision, task: Task, where: Where) -> str:
     if decision.choice is None:
         return words.clause(decision.sentence) + "."
     if where == "here":
-        why_not = "it may not move (--moves)" if moves_left(task) <= 0 else "its checkpoints are there"
+        why_not = "its checkpoints are there" if bound(task) else "it may not move (--moves)"
         return f"{here} cannot take it now, and {why_not}."
     return f"no place besides {here} can take it."
