@@ -50,7 +50,7 @@ class Healing(Value):
     def warns_before(self, walltime_s: int) -> int:
         """How long before its time limit a job is warned, in seconds: never in its first half (B28)."""
         if self.warn_s is None:
-            return min(WARN_S, walltime_s // 5)
+            return min(WARN_S, -(-walltime_s // 5))
         return min(self.warn_s, walltime_s // 2)
 
     @property

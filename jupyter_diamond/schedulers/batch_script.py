@@ -131,19 +131,18 @@ def _run(command: str) -> list[str]:
 def _run_heard(command: str) -> list[str]:
     """As ``_run``, in the background: a shell minds no signal while a program runs in its foreground.
 
-    A signal ends ``wait`` with a status of its own, so it is asked again; one that had the program's status already
-    (the signal came right before it) is told 127 then, and keeps what it had.
+    A signal ends ``wait`` with a status of its own, so it is asked again; bash tells it as often as it is asked, but in
+    its posix mode.
     """
     return [
+        "set +o posix",
         "trap diamond_signalled=1 TERM",
         f"{command} &",
         "diamond_pid=$!",
-        "diamond_rc=",
         "while :; do",
         "  diamond_signalled=",
         '  wait "$diamond_pid"',
-        "  diamond_now=$?",
-        '  [ -n "$diamond_rc" ] && [ "$diamond_now" = 127 ] || diamond_rc=$diamond_now',
+        "  diamond_rc=$?",
         '  [ -n "$diamond_signalled" ] && [ "$diamond_rc" -gt 128 ] || break',
         "done",
     ]
