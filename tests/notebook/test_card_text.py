@@ -8,6 +8,7 @@ import pytest
 
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.envelope import Envelope, Size
+from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.states import ReasonClass, State
 from jupyter_diamond.model.task import Attempt, Captured, Task
@@ -40,6 +41,12 @@ def test_the_text_of_an_ended_card_is_its_first_and_its_last_line():
         "fit   ✓ succeeded on delta:gpuA100x4 · job 812345 · 2 nodes \u00d7 1 core, 4 GPUs · 00:41 · model, scores in the kernel\n"
         "why here: starts soonest of 5 feasible"
     )
+
+
+def test_the_card_says_which_segment_it_shows():
+    view = card_view(task(State.RUNNING, segment=2, task={"healing": Healing(segments=5)}), now=NOW)
+    assert "· job 812345 · segment 2 of 5 ·" in plain(view)
+    assert "segment" not in plain(card_view(task(State.RUNNING), now=NOW))
 
 
 def test_a_failed_card_ends_with_the_cause_and_what_to_do():

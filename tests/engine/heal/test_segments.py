@@ -1,17 +1,22 @@
 """A work that is longer than its time limit, on this machine as a real site: segments, checkpoints, and when it stops."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from jupyter_diamond.engine.heal.segments import newest_script, read_newest, runner_options, warning
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.healing import Checkpoint, Healing
 from jupyter_diamond.model.states import State
+from jupyter_diamond.notebook.options import parse_submit
 from jupyter_diamond.transport.base import Completed
 from jupyter_diamond.transport.local import LocalTransport
 from tests.engine.conftest import ended, until
 from tests.engine.heal.samples import attempt, size, task
 from tests.engine.looks import in_state, types, value
 
+REPOSITORY = Path(__file__).parents[3]
 COUNT = """
 from jupyter_diamond import checkpoint
 import os, time
@@ -144,6 +149,23 @@ async def test_a_server_that_starts_again_meanwhile_goes_on_with_the_next_segmen
     assert (done.state, done.attempt.segment) == (State.COMPLETED, 4), done.cause
     steps = [int(line.split()[1]) for line in (tmp_path / "counted").read_text().splitlines()]
     assert steps == list(range(60))
+
+
+@pytest.mark.asyncio
+async def test_the_example_of_the_readme_does_what_it_says(bench):
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    line, _, cell = re.search(r"```python\n%%diamond_submit (training.*?)```", text, re.DOTALL)[1].partition("\n")
+    options = parse_submit(line)
+    assert (options.healing.segments, options.outputs) == (5, ("weight",))
+    slow = "import time\ndef train(weight):\n    time.sleep(0.05)\n    return weight + 1\n"
+    service = await bench.start()
+    task = await bench.submit(
+        service, slow + cell, name=options.name, outputs=options.outputs, healing=options.healing, envelope=limit(6)
+    )
+    done = await ended(service, task, seconds=60)
+    assert (done.state, await value(service, done)) == (State.COMPLETED, 100), (done.cause, done.next)
+    assert done.attempt.segment > 1
+    assert done.attempts[0].checkpoint.name.startswith("step-")
 
 
 # --- what each part is told ------------------------------------------------------------------------------------------

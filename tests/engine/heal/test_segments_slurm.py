@@ -1,13 +1,12 @@
 """Segments on a real cluster: a count to a hundred in three parts, and Slurm's own warning before the end."""
 
-import asyncio
 import time
 
 import pytest
 
 from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.states import State
-from tests.engine.conftest import ended, until
+from tests.engine.conftest import ended
 from tests.engine.heal.test_segments import count, segments
 from tests.engine.looks import at_delta, in_state, value
 
