@@ -656,7 +656,7 @@ def figure_png(figure):
 def warned():
     """Whether the job's time limit is near."""
     flag = os.environ.get("DIAMOND_WARNED")
-    return bool(flag) and os.path.exists(flag)
+    return bool(RUNG) or (bool(flag) and os.path.exists(flag))
 
 
 def folder():
@@ -680,6 +680,7 @@ def own_folder():
 
 
 OWN_CHECKPOINTS = []
+RUNG = []  # for a disk on which no file can be made any more
 
 
 def latest():
@@ -798,6 +799,7 @@ class Bell:
         self.look_at = now + 1.0
         if now >= self.at or os.path.exists(self.flag):
             self.rung = True
+            RUNG.append(now)
             self._ring()
 
     def _ring(self):

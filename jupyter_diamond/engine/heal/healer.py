@@ -185,7 +185,9 @@ def at_its_files(task: Task, envelope: Envelope, *, unpin: bool = False) -> Enve
     site = task.attempts[-1].site
     if not bound(task) or envelope.site == site:
         return envelope
-    return unpinned(envelope).model_copy(update={"site": site})
+    if envelope.site is not None:  # of another site, and its partition and account with it
+        envelope = unpinned(envelope)
+    return envelope.model_copy(update={"site": site})
 
 
 def unpinned(envelope: Envelope) -> Envelope:

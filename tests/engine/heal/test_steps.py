@@ -243,6 +243,7 @@ def test_another_plan_stays_at_the_checkpoints(asked, pinned):
     kept = at_its_files(in_segments(A, None), Envelope(**asked))
     assert (kept.site, kept.partition) == ("delta", pinned)
     assert at_its_files(task(), Envelope(**asked)) == Envelope(**asked)
+    assert at_its_files(in_segments(A, None), Envelope(account="abc")).account == "abc"
     assert at_its_files(in_segments(A, None), Envelope(site="delta", partition="cpu"), unpin=True).partition is None
 
 
