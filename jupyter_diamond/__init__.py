@@ -14,10 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jupyter_diamond import checkpoint
     from jupyter_diamond.notebook.api import explain, forecast, history, on, sites, task, tasks
 
 __version__ = "0.1.0"
-__all__ = ["explain", "forecast", "history", "load_ipython_extension", "on", "sites", "task", "tasks"]
+__all__ = ["checkpoint", "explain", "forecast", "history", "load_ipython_extension", "on", "sites", "task", "tasks"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,6 +27,10 @@ def __getattr__(name: str) -> Any:
         from jupyter_diamond.notebook import api
 
         return getattr(api, name)
+    if name == "checkpoint":
+        from importlib import import_module
+
+        return import_module("jupyter_diamond.checkpoint")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

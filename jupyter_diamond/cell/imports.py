@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+_BROUGHT = "jupyter_diamond"
+"""The runner brings what of it a cell can use, see ``checkpoint``."""
 _NOT_BOUND = (types.ModuleType, type(None), type)
 
 
@@ -63,8 +65,8 @@ def object_binding(name: str, obj: Any) -> ImportBinding | None:
 
 
 def needs_install(top: str) -> bool:
-    """Whether a top-level module comes with no Python by itself."""
-    return top not in sys.stdlib_module_names and top != "__main__"
+    """Whether a top-level module comes neither with Python nor with our runner."""
+    return top not in sys.stdlib_module_names and top not in ("__main__", _BROUGHT)
 
 
 def _other_name(module: types.ModuleType) -> str:

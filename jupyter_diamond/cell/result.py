@@ -41,6 +41,8 @@ def remote_error(manifest: Manifest) -> RemoteError:
     """The exception that ended the cell at the site, to raise in the kernel."""
     error = manifest.error
     where = f" on {manifest.host}" if manifest.host else ""
+    if error is None and not manifest.missing:
+        return RemoteError(f"The cell left off{where}, with no exception, to be continued, and nothing followed.")
     if error is None:
         return RemoteError(f"The cell failed{where} and left no exception; read its log.")
     if error.evalue and not error.traceback:  # the runner's own sentence

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from jupyter_diamond.engine.heal import segments
 from jupyter_diamond.engine.heal.causes import Ended
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
@@ -126,7 +127,7 @@ class Submitter:
 
     async def _send(self, task: Task, inputs: Inputs) -> Task:
         link, attempt = self._link, newest(task)
-        job = self._job(inputs.request, attempt, attempt.folder or "")
+        job = self._job(inputs.request, task, attempt.folder or "")
         parts = self._parts(inputs, job) if inputs.small else await asyncio.to_thread(self._parts, inputs, job)
         script = submit_script(job.folder, link.scheduler.submit_command(job), k=attempt.submissions)
         try:
@@ -150,19 +151,21 @@ class Submitter:
             files.JOB_SCRIPT: self._link.scheduler.job_script(job).encode(),
         })  # fmt: skip
 
-    def _job(self, request: TaskRequest, attempt: Attempt, folder: str) -> JobRequest:
+    def _job(self, request: TaskRequest, task: Task, folder: str) -> JobRequest:
+        attempt = newest(task)
         site, sees_files = self._link.site, self._link.transport.shares_files
         python = site.python or (request.python.executable if sees_files else "python3")
         command = [python, files.RUNNER, "--token", attempt.token, "--bundle-sha256", request.bundle_sha256]
         if sees_files and request.cwd:
             command += ["--cwd", request.cwd]
+        command += segments.runner_options(task, folder)
         partition, qos, dialect = attempt.partition, request.envelope.qos, Dialect()
         if self._link.machine is not None:
             partition, qos, dialect = self._link.machine.ask_for(partition, qos)
         return JobRequest(
             token=attempt.token, name=request.name, folder=folder, size=attempt.size, command=tuple(command),
             partition=partition, account=attempt.account, qos=qos, modules=site.modules,
-            dialect=dialect.model_copy(update={"options": site.options}),
+            dialect=dialect.model_copy(update={"options": site.options}), **segments.warning(task),
         )  # fmt: skip
 
     async def _judge(self, task: Task, found: SubmitAnswer) -> Task:

@@ -12,11 +12,15 @@
       submit.K.rc     its exit status, written after it answered: with submit.K.out the record of the submission
       claim           a link to the id of the job that made it when it started: a second job of the token ends at once
       started.json    {"at": epoch, "host": ..., "pid": ..., "native": ...}
+      warned          there once the time limit is near
       job.out         stdout and stderr of the job, live
       outputs.jsonl   what the cell showed, one nbformat output a line, in order
       result/         one file a returned variable
       manifest.json   the receipt; written to a temporary name, then renamed
       end.json        written last, likewise
+
+    <workdir>/checkpoints/<token of the task's first attempt>/    what its attempts saved, each under a name of its own;
+                      names with a dot in front are under way
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ KEY = "key"
 JOB_SCRIPT = "job.sh"
 CLAIM = "claim"
 STARTED = "started.json"
+WARNED = "warned"
 LOG = "job.out"
 OUTPUTS = "outputs.jsonl"
 RESULT = "result"
@@ -45,6 +50,8 @@ EXIT_BAD_BUNDLE = 84
 """The inputs do not have the digest that was given at submit."""
 EXIT_MISSING_IMPORT = 85
 """A module that the cell imports is not installed at the site."""
+EXIT_CONTINUED = 86
+"""The cell left off by itself, to be continued from its checkpoint."""
 
 
 def submission(k: int, part: str) -> str:
@@ -55,3 +62,8 @@ def submission(k: int, part: str) -> str:
 def attempt_folder(workdir: str, token: str) -> str:
     """The folder of one attempt below the site's workdir."""
     return str(PurePosixPath(workdir) / "attempts" / token)
+
+
+def checkpoints(folder: str, token: str) -> str:
+    """The folder of a task's checkpoints, beside the attempts of which ``folder`` is one. ``token``: the first's."""
+    return str(PurePosixPath(folder).parents[1] / "checkpoints" / token)

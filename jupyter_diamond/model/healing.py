@@ -14,21 +14,49 @@ FailureClass = Literal[
 ]  # fmt: skip
 """What went wrong. ``app_args``: the program itself ended badly; running it again would end as badly."""
 
+WARN_S = 120
+"""A job is warned so long before its time limit, if that is no short one."""
+
 Step = Literal["first", "retry", "resize", "migrate", "segment", "replan"]
 """Why an attempt was made: the task's first; the same again; with another size; at another place; the next part of a
 work that is longer than its wall time; or because the user asked for a new plan."""
+
+
+Signal = Literal["USR2", "USR1", "HUP"]
+
+
+class Checkpoint(Value):
+    """The newest thing that a task has saved at its site. ``mark`` differs between two of the same name."""
+
+    name: str
+    mark: str
 
 
 class Healing(Value):
     """What a task may do by itself when an attempt of it fails.
 
     ``retries``: how many attempts may follow failed ones. ``moves``: how many times it may change its place, while it
-    waits or after a failure. ``segments``: into how many parts the work may be cut by wall times.
+    waits or after a failure. ``segments``: into how many parts the work may be cut by wall times. ``warn_s``: how long
+    before its time limit the cell hears that the end is near, 0 for not at all, None for what suits the limit;
+    ``warn_signal`` is sent to a program that listens for it.
     """
 
     retries: int = Field(default=3, ge=0, le=100)
     moves: int = Field(default=2, ge=0, le=100)
     segments: int = Field(default=1, ge=1, le=10_000)
+    warn_s: int | None = Field(default=None, ge=0, le=86_400)
+    warn_signal: Signal = "USR2"
+
+    def warns_before(self, walltime_s: int) -> int:
+        """How long before its time limit a job is warned, in seconds: never in its first half (B28)."""
+        if self.warn_s is None:
+            return min(WARN_S, -(-walltime_s // 5))
+        return min(self.warn_s, walltime_s // 2)
+
+    @property
+    def asks_scheduler(self) -> bool:
+        """Whether the scheduler is asked to warn, too, which it also does before other ends than the time limit."""
+        return bool(self.warn_s) or (self.segments > 1 and self.warn_s is None)
 
 
 Taken = Literal["replan", "hold", "migrate"]

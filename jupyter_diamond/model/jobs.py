@@ -6,6 +6,7 @@ from pydantic import Field
 
 from .base import UtcTime, Value
 from .envelope import Size
+from .healing import Signal
 from .site import ModuleStart
 from .states import ReasonClass, State
 
@@ -36,7 +37,8 @@ class Dialect(Value):
 class JobRequest(Value):
     """All that a batch script says. ``folder`` is the attempt's folder at the site, absolute there.
 
-    ``command`` is the argv that runs the cell, started in ``folder``.
+    ``command`` is the argv that runs the cell, started in ``folder``. ``warn_before_end_s``: the scheduler
+    shall send ``warn_signal`` to the batch shell so long before it ends the job; 0 for no warning.
     """
 
     token: str = Field(pattern=r"^dmd-[0-9a-z]{8,32}$")
@@ -50,6 +52,7 @@ class JobRequest(Value):
     env: dict[str, str] = Field(default_factory=dict)
     modules: ModuleStart = ModuleStart()
     warn_before_end_s: int = 0
+    warn_signal: Signal = "USR2"
     dialect: Dialect = Dialect()
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from .base import UtcTime, Value
 from .charge import Charge
 from .envelope import Envelope, Size
-from .healing import FailureClass, Healing, Step, Withdrawal
+from .healing import Checkpoint, FailureClass, Healing, Step, Withdrawal
 from .jobs import NativeJob
 from .states import Outcome, Phase, ReasonClass, State
 
@@ -121,6 +121,8 @@ class Attempt(Value):
     """What it is charged; None where nobody pays: on this machine."""
     failure: FailureClass | None = None
     """What went wrong; None while nothing has."""
+    checkpoint: Checkpoint | None = None
+    """The newest one that its task had at the site when it ended; None also where nobody looked."""
     cause: str = ""
     next: str = ""
     evidence: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from jupyter_diamond.placement.comparison import blockers
 from jupyter_diamond.placement.estimate_words import charge, starts_of
 
 from .charge_text import charge_fact, cost_text
-from .vocabulary import GLYPH, LOOK, byte_size, clock, place_text, size_text, span_of_time, wall_clock
+from .vocabulary import GLYPH, LOOK, byte_size, clock, part_text, place_text, size_text, span_of_time, wall_clock
 
 _REASON = {
     ReasonClass.WILL_RUN: "will run",
@@ -111,7 +111,7 @@ def card_view(
         tone=look.tone,
         word=_word(task, state, look.word, result_here=ready),
         where=_where(state, attempt),
-        job=f"job {attempt.native.id}" if attempt and attempt.native else "",
+        job=_job(task, attempt),
         size=size_text(attempt.size) if attempt else "",
         started_at=_started_at(task, attempt),
         elapsed_s=_elapsed(attempt) if ended else None,
@@ -206,6 +206,12 @@ def _where(state: State, attempt: Attempt | None) -> str:
         return ""
     joint = {State.SUBMITTING: " to ", State.STAGING_IN: " to ", State.WAITING: " to "}.get(state, " on ")
     return joint + place_text(attempt.site, attempt.partition)
+
+
+def _job(task: Task, attempt: Attempt | None) -> str:
+    """Its job, and which part of the work that is: ``job 812 · segment 2 of 5``."""
+    job = f"job {attempt.native.id}" if attempt and attempt.native else ""
+    return " · ".join(said for said in (job, part_text(task, attempt)) if said)
 
 
 def _elapsed(attempt: Attempt | None) -> float | None:

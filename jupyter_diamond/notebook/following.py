@@ -292,9 +292,11 @@ class Following:
 
 
 def _may_go_on(manifest: Manifest) -> bool:
-    """The cell was ended from outside, or by something that another attempt may mend."""
+    """The cell was ended from outside, or by something that another attempt may mend, or left off to be continued."""
     error = manifest.error
-    return error is not None and (was_stopped(manifest) or of_error(error).failure != "app_args")
+    if error is None:
+        return manifest.outcome == "FAILED" and not manifest.missing
+    return was_stopped(manifest) or of_error(error).failure != "app_args"
 
 
 def _path(name: str) -> str:

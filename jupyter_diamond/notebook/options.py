@@ -11,18 +11,20 @@ import re
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast, get_args
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope
-from jupyter_diamond.model.healing import Healing
+from jupyter_diamond.model.healing import Healing, Signal
 from jupyter_diamond.model.task import Language
+from jupyter_diamond.parsing import durations
 from jupyter_diamond.parsing.envelopes import EXAMPLES
 
 from .needs import add_needs, envelope_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 MOST_SEGMENTS = 10_000
+_SIGNALS = ", ".join(get_args(Signal))
 _LANGUAGES: tuple[Language, ...] = ("python", "bash")
 
 
@@ -176,7 +178,13 @@ def submit_parser() -> OptionParser:
     )  # fmt: skip
     add(
         "--segments", type=positive, default=budget.segments, metavar="N",
-        help=f"into how many parts time limits may cut it ({budget.segments}): a cell that goes on from a checkpoint",
+        help=f"into how many parts time limits may cut it ({budget.segments}): a cell that saves checkpoints and goes "
+        "on from the newest, see help(jupyter_diamond.checkpoint)",
+    )  # fmt: skip
+    add(
+        "--warn", type=warning, default=Healing(), metavar="[SIGNAL@]TIME",
+        help="how long before its time limit checkpoint.warned() becomes true: 5m; default 2m, or a fifth of a short "
+        "limit; 0 for never; USR1@5m to hear of it by another signal than USR2",
     )  # fmt: skip
     add("--wait", action="store_true", help="do not return before the task has ended")
     add("--dry-run", action="store_true", help="show what would travel and where it would go; send nothing")
@@ -200,6 +208,20 @@ def positive(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of lines; write a whole number, 1 or more.")
     return int(text)
+
+
+def warning(text: str) -> Healing:
+    """``5m`` or ``USR1@5m``, as the part of a task's healing that it sets: for ``type=`` of an option."""
+    signal, at, before = text.rpartition("@")
+    if at and signal not in get_args(Signal):
+        raise argparse.ArgumentTypeError(f"{signal!r} is no signal to warn with; choose one of {_SIGNALS}: USR1@5m.")
+    try:
+        seconds = 0 if before in ("0", "0s") else durations.parse_friendly(before)
+    except InvalidRequest as no:
+        raise argparse.ArgumentTypeError(f"{no.message} Or USR1@2m, or 0 for no warning.") from no
+    if seconds > durations.DAY:
+        raise argparse.ArgumentTypeError(f"a warning {before} before the end is too early; write at most 1d.")
+    return Healing(warn_s=seconds, warn_signal=cast("Signal", signal or "USR2"))
 
 
 def counted(text: str) -> int:
@@ -246,7 +268,9 @@ def parse_submit(line: str, gpus: Callable[[], Iterable[str]] = tuple) -> Submit
         again=said.again,
         wait=said.wait,
         dry_run=said.dry_run,
-        healing=Healing(retries=said.retries, moves=said.moves, segments=min(said.segments, MOST_SEGMENTS)),
+        healing=said.warn.model_copy(
+            update={"retries": said.retries, "moves": said.moves, "segments": min(said.segments, MOST_SEGMENTS)}
+        ),
     )
 
 

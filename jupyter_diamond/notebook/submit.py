@@ -13,6 +13,7 @@ from jupyter_diamond.cell.capture import Capture, capture
 from jupyter_diamond.cell.history import IPythonHistory
 from jupyter_diamond.cell.pack import Bundle, pack
 from jupyter_diamond.cell.preflight import preflight
+from jupyter_diamond.cell.spec import Statement
 from jupyter_diamond.errors import CaptureRefused, Infeasible, InvalidRequest
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.task import KernelPython, NotebookCell, TaskRequest
@@ -50,7 +51,7 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
         limits=session.limits(),
     )
     preflight(taken)
-    for warning in taken.warnings:
+    for warning in (*taken.warnings, *segment_notes(options, taken)):
         print(warning)  # noqa: T201 - said above the card
     if options.dry_run:
         decision = session.client.plan(options.envelope)
@@ -75,6 +76,19 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
     if options.wait:
         handle.wait()
     return handle
+
+
+def segment_notes(options: SubmitOptions, taken: Capture) -> list[str]:
+    """What is said above the card where segments and checkpoints do not go together."""
+    allowed = options.healing.segments
+    sources = [taken.spec.cell, *(item.source for item in taken.spec.prelude if isinstance(item, Statement))]
+    text = "\n".join([*sources, *(data.decode("utf-8", "replace") for data in taken.modules.values())]).lower()
+    if allowed > 1 and "checkpoint" not in text:
+        no_saves = "but nothing in the cell saves a checkpoint: a segment that leaves none is the last."
+        return [f"--segments {allowed}, {no_saves} help(jupyter_diamond.checkpoint) says how."]
+    if allowed == 1 and ("checkpoint.leave(" in text or "diamond_continue" in text):
+        return ["The cell leaves off to be continued, and without --segments 5 nothing would go on from there."]
+    return []
 
 
 def notebook_folder() -> Path:

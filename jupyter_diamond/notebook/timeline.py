@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from jupyter_diamond.model.attempt_files import EXIT_CONTINUED
 from jupyter_diamond.model.event import Event, EventType
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task
 
 from .client import DiamondClient
-from .vocabulary import LOOK, clock, place_text, size_text
+from .vocabulary import LOOK, clock, part_text, place_text, size_text
 
 _Data = Mapping[str, Any]
 
@@ -31,22 +32,27 @@ def every_event(client: DiamondClient, task_id: str) -> list[Event]:
 
 def story(task: Task, events: Iterable[Event], now: datetime) -> str:
     """Each attempt with the reason for it, then what happened, oldest first."""
-    lines = [line for attempt in task.attempts for line in _attempt_lines(attempt, now)]
+    lines = [line for attempt in task.attempts for line in _attempt_lines(task, attempt, now)]
     told = [(event, said) for event, said in _told(task, events) if said]
     return "\n".join([*lines, "", *(f"{_moment(event.at, now)}  {said}" for event, said in told)]).strip()
 
 
-def _attempt_lines(attempt: Attempt, now: datetime) -> list[str]:
+def _attempt_lines(task: Task, attempt: Attempt, now: datetime) -> list[str]:
     ran = ""
     if attempt.started_at is not None:
         seconds = ((attempt.ended_at or now) - attempt.started_at).total_seconds()
         ran = f"{clock(seconds)} of {clock(attempt.size.walltime_s)}"
     parts = [
         place_text(attempt.site, attempt.partition), f"job {attempt.native.id}" if attempt.native else "",
-        size_text(attempt.size), LOOK[attempt.state].word, ran,
+        part_text(task, attempt), size_text(attempt.size), _word(attempt), ran,
     ]  # fmt: skip
     head = f"attempt {attempt.n}  {'  '.join(part for part in parts if part)}"
     return [head, *(f"    {said}" for said in (attempt.why, attempt.cause) if said)]
+
+
+def _word(attempt: Attempt) -> str:
+    left_off = attempt.exit_code == EXIT_CONTINUED and attempt.state is State.FAILED
+    return "left off" if left_off else LOOK[attempt.state].word
 
 
 def _told(task: Task, events: Iterable[Event]) -> Iterable[tuple[Event, str]]:
@@ -93,7 +99,7 @@ def _says_end(data: _Data, of: _Of) -> str:
     attempt = of.task.attempts[n - 1] if n <= len(of.task.attempts) else None
     cause = f": {attempt.cause}" if attempt is not None and attempt.cause else ""
     who = f"attempt {n}" if len(of.task.attempts) > 1 else "it"
-    return f"{who} ended: {LOOK[state].word}{cause}"
+    return f"{who} ended: {LOOK[state].word if attempt is None else _word(attempt)}{cause}"
 
 
 def _says_withdrawal(data: _Data, of: _Of) -> str:

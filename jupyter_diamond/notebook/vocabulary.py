@@ -12,6 +12,7 @@ from typing import Literal
 from jupyter_diamond.model.envelope import Size, Span
 from jupyter_diamond.model.snapshot import Health, SiteReading
 from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.placement import words
 
 Mark = Literal["arrow", "dotted", "hollow", "filled", "paused", "half", "tick", "cross", "dash", "question"]
@@ -159,3 +160,10 @@ def span_text(span: Span, one: str = "") -> str:
 def place_text(site: str, partition: str | None) -> str:
     """``delta:gpuA100x4``, as ``--site`` takes it."""
     return words.place(site, partition or "")
+
+
+def part_text(task: Task, attempt: Attempt | None) -> str:
+    """``segment 2 of 5``; empty for a work in one piece."""
+    if attempt is None or task.healing.segments == 1:
+        return ""
+    return f"segment {attempt.segment} of {task.healing.segments}"

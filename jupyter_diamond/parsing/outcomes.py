@@ -47,6 +47,7 @@ _OUR_EXITS = {
         "A module that the cell imports is not installed at the site.",
         "Install it there, or choose another interpreter for the site.",
     ),
+    files.EXIT_CONTINUED: ("It left off, to be continued from its checkpoint.", ""),
 }
 
 
@@ -119,6 +120,8 @@ def _completed(row: JobRow, end: EndFile | None) -> _Told:
 
 def _by_end_file(end: EndFile) -> _Told:
     known_cause, advice = _OUR_EXITS.get(end.exit_code, ("", ""))
+    if end.exit_code == files.EXIT_CONTINUED:
+        return State.FAILED, known_cause, advice
     why = f"{end.why[0].upper()}{end.why[1:]}".rstrip(".") + "." if end.why else ""
     if end.by == "shell":
         silent = f"The process that ran the cell ended without a result (exit {end.exit_code})."

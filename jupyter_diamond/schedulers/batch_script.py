@@ -37,7 +37,7 @@ def _claim(job: JobRequest, native_id: str) -> list[str]:
         f'  echo "diamond: job $(readlink {files.CLAIM}) runs this attempt already; this one ends." >&2',
         f"  exit {files.EXIT_CLAIMED}",
         "fi",
-        f"rm -f {files.END} {files.MANIFEST}",
+        f"rm -f {files.END} {files.MANIFEST} {files.WARNED}",
         # not every date knows %N
         'diamond_now() { case "$(date +%s.%N)" in *[!0-9.]*) date +%s ;; *) date +%s.%N ;; esac; }',
         (
@@ -54,6 +54,7 @@ def _claim(job: JobRequest, native_id: str) -> list[str]:
         "}",
         'diamond_stop() { echo "diamond: $2" >&2; diamond_end "$1" "$2"; exit "$1"; }',
         "trap 'diamond_stop 143 \"terminated by the scheduler before the cell began\"' TERM",
+        *([f"trap 'diamond_signalled=1; : >{files.WARNED}' {job.warn_signal}"] if job.warn_before_end_s else []),
     ]
 
 
@@ -105,9 +106,7 @@ def _command(job: JobRequest) -> list[str]:
         # B23: never `conda activate`; an environment's programs are found beside its interpreter
         '{ [ -e "$diamond_bin/../pyvenv.cfg" ] || [ -d "$diamond_bin/../conda-meta" ]; } && PATH="$diamond_bin:$PATH"',
         'umask "$diamond_umask"',
-        "trap : TERM",  # the cell has it too, and this shell must be there after it
-        f"{program} {words}",
-        "diamond_rc=$?",
+        *(_run_heard(f"{program} {words}") if job.warn_before_end_s else _run(f"{program} {words}")),
         "umask 077",
         f'if [ "$diamond_rc" != 0 ] && [ ! -e {files.END} ]; then',
         f"  {program} -c 'import sys; sys.exit(99 * (sys.version_info < (3, 6)))' >/dev/null 2>&1",
@@ -121,6 +120,31 @@ def _command(job: JobRequest) -> list[str]:
         "esac",
         'diamond_end "$diamond_rc" "$diamond_why"',
         'exit "$diamond_rc"',
+    ]
+
+
+def _run(command: str) -> list[str]:
+    # the cell has SIGTERM too, and this shell must be there after it
+    return ["trap : TERM", command, "diamond_rc=$?"]
+
+
+def _run_heard(command: str) -> list[str]:
+    """As ``_run``, in the background: a shell minds no signal while a program runs in its foreground.
+
+    A signal ends ``wait`` with a status of its own, so it is asked again; bash tells it as often as it is asked, but in
+    its posix mode.
+    """
+    return [
+        "set +o posix",
+        "trap diamond_signalled=1 TERM",
+        f"{command} &",
+        "diamond_pid=$!",
+        "while :; do",
+        "  diamond_signalled=",
+        '  wait "$diamond_pid"',
+        "  diamond_rc=$?",
+        '  [ -n "$diamond_signalled" ] && [ "$diamond_rc" -gt 128 ] || break',
+        "done",
     ]
 
 

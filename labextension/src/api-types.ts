@@ -43,6 +43,7 @@ export interface Attempt {
   result_ready: boolean;
   charge: Charge | null;
   failure: 'spec_invalid' | 'auth' | 'policy' | 'credit' | 'capacity' | 'image' | 'launch' | 'app_args' | 'oom' | 'timeout' | 'node' | 'preempt' | 'network_fabric' | 'data' | 'endpoint' | 'lost' | 'user_cancel' | null;
+  checkpoint: Checkpoint | null;
   cause: string;
   next: string;
   evidence: string[];
@@ -118,6 +119,12 @@ export interface ChargeModel {
   gpus_per_unit: number | null;
   factor: number | null;
   least_s: number | null;
+}
+
+/** The newest thing that a task has saved at its site. ``mark`` differs between two of the same name. */
+export interface Checkpoint {
+  name: string;
+  mark: string;
 }
 
 /** The stored answer to *why here*. */
@@ -256,6 +263,8 @@ export interface Healing {
   retries: number;
   moves: number;
   segments: number;
+  warn_s: number | null;
+  warn_signal: 'USR2' | 'USR1' | 'HUP';
 }
 
 /** What a kernel must keep to before it sends anything. All in bytes. */

@@ -33,6 +33,7 @@ function AttemptFacts(props: { attempt: Attempt }): JSX.Element {
         <Mark sign={sign} />
         <span>{sign.word}</span>
       </h3>
+      {attempt.why !== '' && <p>{attempt.why}</p>}
       {attempt.cause !== '' && <p>{attempt.cause}</p>}
       {attempt.trouble !== '' && <p className="jp-diamond-tone-warning">{attempt.trouble}</p>}
       <dl className="jp-diamond-facts">

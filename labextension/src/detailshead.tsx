@@ -50,6 +50,7 @@ export function StateWords(props: { task: Task; attempt: Attempt | null }): JSX.
     attempt === null ? '' : `on ${where(attempt)}`,
     attempt?.native == null ? '' : `job ${attempt.native.id}`,
     attempt === null ? '' : sizeText(attempt.size),
+    task.healing.segments > 1 && attempt !== null ? `segment ${attempt.segment} of ${task.healing.segments}` : '',
     task.attempts.length > 1 ? `attempt ${task.attempts.length}` : ''
   ].filter(part => part !== '');
   return (

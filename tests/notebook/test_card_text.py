@@ -9,6 +9,7 @@ import pytest
 from jupyter_diamond.model.charge import Charge
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.envelope import Envelope, Size
+from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.states import ReasonClass, State
 from jupyter_diamond.model.task import Attempt, Captured, Task
@@ -52,6 +53,12 @@ def test_an_ended_card_says_what_it_cost():
     live = card_view(task(State.RUNNING, charge=cost.model_copy(update={"actual": None, "settled_at": None})), now=NOW)
     assert "GPU-hours" not in plain(live)
     assert "4 GPU-hours predicted, at most 4 GPU-hours reserved" in html(live)
+
+
+def test_the_card_says_which_segment_it_shows():
+    view = card_view(task(State.RUNNING, segment=2, task={"healing": Healing(segments=5)}), now=NOW)
+    assert "· job 812345 · segment 2 of 5 ·" in plain(view)
+    assert "segment" not in plain(card_view(task(State.RUNNING), now=NOW))
 
 
 def test_a_failed_card_ends_with_the_cause_and_what_to_do():

@@ -64,6 +64,19 @@ def test_a_cell_comes_back_as_if_it_had_run_here(kernel, rest):
     assert kernel.ok("print(model, scores, fit.result())").stdout == "4 {'r2': 1} {'model': 4, 'scores': {'r2': 1}}\n"
 
 
+@pytest.mark.parametrize(("line", "cell", "said"), [
+    ("--segments 5", "print(1)", "--segments 5, but nothing in the cell saves a checkpoint"),
+    ("--segments 5", "from jupyter_diamond import checkpoint\ncheckpoint.leave()", ""),
+    ("", "from jupyter_diamond import checkpoint\ncheckpoint.leave()", "without --segments 5 nothing would go on"),
+    ("--lang bash", "exit $DIAMOND_CONTINUE", "without --segments 5 nothing would go on"),
+    ("", "print(1)", ""),
+])  # fmt: skip
+def test_segments_without_checkpoints_are_told_before_they_cost_anything(kernel, line, cell, said):
+    ran = kernel.ok(f"%%diamond_submit fit --dry-run {line}\n{cell}")
+    assert said in ran.stdout
+    assert ("segment" in ran.stdout) is bool(said)
+
+
 def test_the_card_moves_while_a_later_cell_runs(kernel, rest):
     display = card_id(kernel.ok(SUBMIT))
     busy = kernel.send("import time\nwhile 'model' not in globals(): time.sleep(0.01)\nprint('seen', model)")

@@ -30,6 +30,15 @@ def test_what_it_may_do_by_itself_is_bounded():
     assert parse_submit("fit --retries 0 --moves 5 --segments 12").healing == Healing(retries=0, moves=5, segments=12)
 
 
+@pytest.mark.parametrize(("said", "healing"), [
+    ("", Healing()), ("--warn 5m", Healing(warn_s=300)), ("--warn 0", Healing(warn_s=0)), ("--warn 0s", Healing(warn_s=0)),
+    ("--warn USR1@90s", Healing(warn_s=90, warn_signal="USR1")),
+    ("--segments 3 --warn HUP@1h", Healing(segments=3, warn_s=3600, warn_signal="HUP")),
+])  # fmt: skip
+def test_when_and_how_it_is_warned(said, healing):
+    assert parse_submit(f"fit {said}").healing == healing
+
+
 def test_what_the_nodes_must_be_is_a_part_of_the_envelope():
     said = parse_submit("fit --gpus 2 --gpu-model 'a100|h100' --gpu-memory 40G --arch x86_64").envelope
     assert (said.gpu_model, said.gpu_memory_bytes, said.arch) == ("a100|h100", 40 << 30, "x86_64")
@@ -121,6 +130,10 @@ def test_lists_may_be_written_in_any_natural_way(line):
         ("fit --retries many", "--retries: 'many' is not a number of times"),
         ("fit --moves -1", "--moves: '-1' is not a number of times"),
         ("fit --segments 0", "--segments: '0' is not a number"),
+        ("fit --warn 5", "--warn: 5 what"),
+        ("fit --warn KILL@5m", "--warn: 'KILL' is no signal to warn with; choose one of USR2, USR1, HUP"),
+        ("fit --warn @5m", "--warn: '' is no signal to warn with"),
+        ("fit --warn 2d", "--warn: a warning 2d before the end is too early"),
         ("fit --lang r", "--lang cannot be 'r'; choose one of python, bash"),
         ("fit --site :gpu", "is not SITE or SITE:PARTITION"),
         ("fit --site delta:", "is not SITE or SITE:PARTITION"),

@@ -2,7 +2,9 @@
 
 from datetime import datetime, timedelta, timezone
 
+from jupyter_diamond.model.attempt_files import EXIT_CONTINUED
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.states import State
 from jupyter_diamond.notebook.timeline import story
 from tests.engine.heal.samples import GIB, T0, attempt, size, task
@@ -37,6 +39,18 @@ def test_attempts_come_first_each_with_its_reason():
         "attempt 2  delta:cpu  job 812  1 core, 8 GB  running  1:00:00 of 1:00:00",
         "    Run again with 8G: attempt 1 ran out of memory at 4G.",
     ]
+
+
+def test_segments_are_counted_and_leaving_off_is_no_failure():
+    left = attempt(1, exit_code=EXIT_CONTINUED, cause="It left off, to be continued from its checkpoint.")
+    here = attempt(2, State.RUNNING, step="segment", segment=2, why="Segment 2 of 5, from checkpoint step-1: …")
+    work = task(left, here, healing=Healing(segments=5))
+    ended = ("attempt.terminal", {"state": "failed", "attempt": 1, "followed_by": 2})
+    text = story(work, told(ended, ("task.segment", {"why": here.why})), NOW)
+    assert text.splitlines()[0].startswith("attempt 1  delta:cpu  job 812  segment 1 of 5  1 core, 4 GB  left off  ")
+    assert "job 812  segment 2 of 5" in text.splitlines()[2]
+    assert "attempt 1 ended: left off: It left off, to be continued from its checkpoint." in text
+    assert "failed" not in text
 
 
 def test_a_life_with_a_move_reads_as_one():

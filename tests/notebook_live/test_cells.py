@@ -119,3 +119,30 @@ def test_a_value_that_cannot_come_back_is_told_and_the_others_are_here(nb):
     assert "'g' (generator) was not returned" in ran.cards[0]
     assert nb.value("ok") == 1
     assert "was not returned" in nb.fails("partly.result('g')").error
+
+
+SEGMENTED = """
+from jupyter_diamond import checkpoint
+print("began")
+if checkpoint.latest() is None:
+    with checkpoint.saving("half"): pass
+    checkpoint.leave()
+a = checkpoint.latest().rpartition("/")[2]
+"""
+
+
+def test_a_work_in_segments_comes_back_as_one(nb):
+    ran = nb.submit("parts --segments 3 --out a", SEGMENTED)
+    assert nb.value("a") == "half"
+    assert "· segment 2 of 3 ·" in ran.cards[-1], ran.cards
+    assert ran.cards[-1].startswith("parts   ✓ succeeded")
+    story = nb.run("print(parts.timeline())").text
+    assert "Segment 2 of 3, from checkpoint half: attempt 1 left off to be continued." in story
+    assert nb.run("parts.result()").text == "'half'"
+
+
+def test_one_that_may_not_go_on_says_so(nb):
+    ran = nb.run(f"%%diamond_submit once --out a --wait\n{SEGMENTED}")
+    assert "without --segments 5 nothing would go on from there" in ran.text
+    assert "1 segment is all that --segments allows." in ran.cards[-1], ran.cards
+    assert "left off" in nb.fails("once.result()").error

@@ -565,3 +565,48 @@ async def test_a_long_line_stays_quick(site):
     assert rows[last.id].reason == "1000 ahead in the line"
     assert len(rows) == 1001
     await site.cancel(*jobs, last)
+
+
+# --- the warning before the end --------------------------------------------------------------------------------------
+
+HEARS = "until [ -e warned ]; do sleep 0.05; done; date +%s.%N > heard; exit 7"
+
+
+@pytest.mark.parametrize("name", ["USR2", "USR1", "HUP"])
+async def test_a_job_is_warned_before_its_end_and_keeps_its_own_end(site, name):
+    request = site.request(HEARS, walltime_s=60).model_copy(update={"warn_before_end_s": 58, "warn_signal": name})
+    job = site.scheduler.parse_submit(await site.submit_answer(request))
+    row = await site.ended(job)
+    assert (row.state, row.exit_code) == (State.FAILED, 7)
+    heard = float(Path(request.folder, "heard").read_text())
+    assert 1.5 <= heard - row.started_at.timestamp() < 15
+
+
+async def test_a_warning_reaches_the_script_alone(site):
+    """The cell's process has no handler, and would die of the signal."""
+    request = site.request("sleep 3; echo alive").model_copy(update={"warn_before_end_s": 119})
+    job = site.scheduler.parse_submit(await site.submit_answer(request))
+    row = await site.ended(job)
+    assert row.exit_code == 0
+    assert Path(request.folder, "warned").exists()
+    assert Path(request.folder, "job.out").read_text() == "alive\n"
+
+
+@pytest.mark.parametrize("code", [0, 1, 127, 137, 143])
+async def test_the_status_of_a_cell_that_ends_with_the_warning_is_its_own(site, code):
+    request = site.request(f"until [ -e warned ]; do :; done; exit {code}").model_copy(
+        update={"warn_before_end_s": 119}
+    )
+    row = await site.ended(site.scheduler.parse_submit(await site.submit_answer(request)))
+    assert row.exit_code == code
+
+
+async def test_a_job_that_is_warned_can_still_be_cancelled(site):
+    request = site.request("trap 'echo bye; exit 3' TERM; sleep 600 & wait").model_copy(
+        update={"warn_before_end_s": 119}
+    )
+    job = site.scheduler.parse_submit(await site.submit_answer(request))
+    await until(Path(request.folder, "warned").exists)
+    await site.cancel(job)
+    assert (await site.ended(job)).state is State.CANCELLED
+    assert Path(request.folder, "job.out").read_text() == "bye\n"

@@ -100,6 +100,13 @@ def test_the_directives_of_a_large_job():
     ]
 
 
+@pytest.mark.parametrize(("walltime_s", "asked"), [(599, []), (600, ["--signal=B:HUP@60"])])
+def test_a_short_job_is_not_warned_by_slurm_which_may_be_a_minute_early(walltime_s, asked):
+    job = request(size=Size(walltime_s=walltime_s), warn_before_end_s=60, warn_signal="HUP")
+    assert [line for line in directives(job) if line.startswith("--signal")] == asked
+    assert "HUP" in SLURM.job_script(job)
+
+
 def test_memory_is_not_asked_for_where_none_was_given():
     # some sites refuse --mem as such
     assert not any(line.startswith("--mem") for line in directives(request()))

@@ -1,20 +1,22 @@
 """Runs one cell at a site. Standard library only, Python 3.6 or newer; read it, it runs on your account.
 
-    python runner.py --token TOKEN --bundle-sha256 DIGEST [--cwd FOLDER]
+    python runner.py --token TOKEN --bundle-sha256 DIGEST [--cwd FOLDER] [--checkpoints FOLDER] [--segment N/ALL]
+                     [--warn-after SECONDS] [--warn-signal NAME]
 
 It is started by the batch script inside the attempt's folder. It reads ``bundle.tar`` (spec.json, values/, modules/)
 and ``key``; it writes, in this order: ``outputs.jsonl`` (while the cell runs), ``result/``, ``manifest.json``,
 ``end.json``. Whoever finds ``end.json`` finds all the others complete. Everything that the cell prints also goes to
 this process's own stdout and stderr, live.
 
-The parts, top to bottom: files on a disk that may be full; what the cell prints; what the cell shows; the user's
-``__main__``; what comes back; the attempt from start to end.
+The parts, top to bottom: files on a disk that may be full; what the cell prints; what the cell shows; checkpoints and
+the end that is near; the user's ``__main__``; what comes back; the attempt from start to end.
 """
 
 import _ast
 import binascii
 import builtins
 import codecs
+import contextlib
 import errno
 import faulthandler
 import hashlib
@@ -46,6 +48,7 @@ EXIT_REFUSED = 77
 EXIT_NO_PYTHON = 82
 EXIT_BAD_BUNDLE = 84
 EXIT_MISSING_IMPORT = 85
+EXIT_CONTINUED = 86
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
@@ -131,6 +134,7 @@ class Recorder:
         self.untidy = False  # lines that tidy() will merge
         self.terminated_at = None
         self.on_stuck = None
+        self.on_tick = None
         self.stopping = False
 
     def start(self):
@@ -214,6 +218,8 @@ class Recorder:
                 self._drain()
                 if not ready:  # quiet for half a second: let others see what there is
                     self._settle()
+            if self.on_tick:
+                self.on_tick()
             if self.terminated_at and time.monotonic() - self.terminated_at > TERMINATE_GRACE_S and self.on_stuck:
                 self.on_stuck()
 
@@ -641,6 +647,212 @@ def figure_png(figure):
     return png.getvalue()
 
 
+# --- checkpoints, and the end that is near ---------------------------------------------------------------------------
+
+# The cell has these as ``jupyter_diamond.checkpoint``, whether or not that package is installed here. What they know
+# is in the environment and in files, so that programs which the cell starts can know it, too.
+
+
+def warned():
+    """Whether the job's time limit is near."""
+    flag = os.environ.get("DIAMOND_WARNED")
+    return bool(RUNG) or (bool(flag) and os.path.exists(flag))
+
+
+def folder():
+    """Where this task's checkpoints are; outside of a job an empty folder of this process."""
+    path = os.environ.get("DIAMOND_CHECKPOINTS")
+    if not path:
+        path = own_folder()
+    os.makedirs(path, 0o700, exist_ok=True)
+    return path
+
+
+def own_folder():
+    import atexit
+    import shutil
+    import tempfile
+
+    if not OWN_CHECKPOINTS:
+        OWN_CHECKPOINTS.append(tempfile.mkdtemp(prefix="diamond-checkpoints-"))
+        atexit.register(shutil.rmtree, OWN_CHECKPOINTS[0], True)
+    return OWN_CHECKPOINTS[0]
+
+
+OWN_CHECKPOINTS = []
+RUNG = []  # for a disk on which no file can be made any more
+
+
+def latest():
+    """The newest finished checkpoint, None when there is none."""
+    found = finished(folder())
+    return found[-1] if found else None
+
+
+def finished(top):
+    """Oldest first. Names with a dot in front are under way."""
+    found = [entry for entry in os.scandir(top) if not entry.name.startswith(".")]
+    found.sort(key=lambda entry: (entry.stat().st_mtime_ns, entry.name))
+    return [entry.path for entry in found]
+
+
+@contextlib.contextmanager
+def saving(name=None, keep=None):
+    """A new folder, which becomes a checkpoint when the block ends well, all of it at once."""
+    if name is not None and (not re.match(r"[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,99}\Z", name)):
+        raise ValueError("%r cannot name a checkpoint; write letters, digits and _ . = + - only" % (name,))
+    if keep is not None and keep < 1:
+        raise ValueError("keep says how many checkpoints stay: 1 or more")
+    import shutil
+
+    top = folder()
+    fresh = os.path.join(top, ".saving-%d-%s" % (os.getpid(), binascii.hexlify(os.urandom(4)).decode("ascii")))
+    os.mkdir(fresh, 0o700)
+    try:
+        yield fresh
+        sync(fresh)
+        os.utime(fresh, None)  # it is as old as its last byte
+        publish(fresh, top, name)
+    except BaseException:
+        shutil.rmtree(fresh, True)
+        raise
+    for old in finished(top)[:-keep] if keep else ():
+        if os.path.isdir(old):
+            shutil.rmtree(old, True)
+
+
+def sync(top):
+    """To the disk: a checkpoint is for the day on which the node dies."""
+    for path, _, files in os.walk(top):
+        for name in files:
+            fd = os.open(os.path.join(path, name), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
+
+def publish(fresh, top, name):
+    """Under its name; one that has the name already stays, and this one gets a number."""
+    numbers = [int(found) for found in os.listdir(top) if re.match(r"[0-9]{6}\Z", found)]
+    wanted = name or "%06d" % (max(numbers or [0]) + 1)
+    for again in range(2, 1000000):
+        path = os.path.join(top, wanted)
+        if not os.path.lexists(path):
+            os.rename(fresh, path)
+            return
+        wanted = "%s.%d" % (name, again) if name else "%06d" % (int(wanted) + 1)
+
+
+def leave():
+    """End this attempt, to be continued by the next segment from the newest checkpoint."""
+    raise SystemExit(EXIT_CONTINUED)
+
+
+OFFERED = (warned, folder, latest, saving, leave)
+
+
+def offer_checkpoints():
+    """``from jupyter_diamond import checkpoint``, wherever the cell runs."""
+    offered = types.ModuleType("jupyter_diamond.checkpoint")
+    for function in OFFERED:
+        function.__module__ = offered.__name__
+        setattr(offered, function.__name__, function)
+    if not is_importable("jupyter_diamond"):
+        sys.modules["jupyter_diamond"] = Package("jupyter_diamond")
+        sys.modules["jupyter_diamond"].checkpoint = offered
+    sys.modules[offered.__name__] = offered  # the installed package finds it there
+
+
+class Package(types.ModuleType):
+    """Stands for the package at a site that does not have it."""
+
+    __path__ = ()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(
+            "jupyter_diamond.%s is not there in a job: on %s only jupyter_diamond.checkpoint is" % (name, HOST)
+        )
+
+
+class Bell:
+    """Says once that the end is near: by a file, which no library can swallow, and by a signal to who listens for it.
+
+    The job script makes the file when the scheduler signals; a clock of our own does where the scheduler does not.
+    """
+
+    def __init__(self, flag, after_s, number, log):
+        self.flag = flag
+        self.number = number
+        self.log = log
+        self.at = time.monotonic() + after_s - (time.time() - job_began()) if after_s is not None else float("inf")
+        self.look_at = 0.0
+        self.rung = False
+        self.child = None
+
+    def look(self):
+        now = time.monotonic()
+        if self.rung or now < min(self.at, self.look_at):
+            return
+        self.look_at = now + 1.0
+        if now >= self.at or os.path.exists(self.flag):
+            self.rung = True
+            RUNG.append(now)
+            self._ring()
+
+    def _ring(self):
+        try:
+            os.close(open_private(self.flag))
+            write_all(self.log, b"diamond: the time limit is near; the cell has been told\n")
+            if self.child is None:
+                if callable(signal.getsignal(self.number)):
+                    os.kill(os.getpid(), self.number)
+            elif listens(self.child, self.number):
+                os.kill(self.child, self.number)
+        except OSError as error:  # a full disk, or a child that has just ended
+            sys.stderr.write("diamond: the warning before the end could not be passed on: %s\n" % error)
+
+
+def job_began():
+    try:
+        with open("started.json") as file:
+            return min(float(json.load(file)["at"]), STARTED_AT)
+    except (OSError, ValueError, KeyError):
+        return STARTED_AT
+
+
+def listens(pid, number):
+    """Whether the process has a handler for the signal, which would else end it."""
+    try:
+        with open("/proc/%d/status" % pid) as file:
+            caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", file.read(), re.MULTILINE)
+    except OSError:
+        return False
+    return caught is not None and bool(int(caught.group(1), 16) >> (number - 1) & 1)
+
+
+def prepare_checkpoints(attempt, options):
+    """What the cell may know of the work that it is a part of. The bell, which someone must look at now and then."""
+    segment, _, segments = options.get("--segment", "1/1").partition("/")
+    flag = attempt.path("warned")
+    env = {
+        "DIAMOND_WARNED": flag, "DIAMOND_CONTINUE": str(EXIT_CONTINUED), "DIAMOND_SEGMENT": segment,
+        "DIAMOND_SEGMENTS": segments,
+    }  # fmt: skip
+    if "--checkpoints" in options:
+        env["DIAMOND_CHECKPOINTS"] = options["--checkpoints"]  # it stays when this attempt ends, whichever way
+        try:
+            os.makedirs(options["--checkpoints"], 0o700, exist_ok=True)
+        except OSError as error:
+            raise Stop(1, "OSError", disk_sentence(error, options["--checkpoints"]))
+    os.environ.update(env)
+    after = options.get("--warn-after")
+    number = getattr(signal, "SIG" + options.get("--warn-signal", "USR2"))
+    return Bell(flag, None if after is None else float(after), number, attempt.recorder.log["stderr"])
+
+
 # --- the user's __main__ ---------------------------------------------------------------------------------------------
 
 
@@ -662,6 +874,7 @@ class Notebook:
         sys.modules["__main__"] = self.main
         sys.argv = [""]
         sys.path[:] = [os.path.join(folder, "modules"), ""] + [p for p in sys.path if p and p != os.path.dirname(HERE)]
+        offer_checkpoints()
         builtins.display = self.screen.display
         sys.meta_path.insert(0, AfterImport(self.screen.patches()))
         if not (cwd and os.path.isdir(cwd) and os.access(cwd, os.R_OK | os.X_OK)):
@@ -1062,6 +1275,7 @@ class Attempt:
         self.folder = folder
         self.token = token
         self.recorder = None
+        self.bell = None
         self.ended_at = None
         self.finished = threading.Lock()
 
@@ -1262,6 +1476,7 @@ def run_bash(attempt, spec):
 
     put(attempt.path("cell.sh"), spec["cell"].encode("utf-8"))
     process = subprocess.Popen(["bash", attempt.path("cell.sh")], stdin=subprocess.DEVNULL)
+    attempt.bell.child = process.pid
     try:
         code = process.wait()
     except BaseException:
@@ -1271,6 +1486,8 @@ def run_bash(attempt, spec):
         except subprocess.TimeoutExpired:
             process.kill()
         raise
+    if code == EXIT_CONTINUED:
+        raise SystemExit(code)
     if code:
         how = "with exit code %d" % code if code > 0 else "by signal %d" % -code
         raise Stop(code if code > 0 else 128 - code, "BashError", "the bash cell ended %s" % how)
@@ -1294,7 +1511,7 @@ def run_cell(attempt, spec, bundle, cwd):
             notebook.leave()
     except SystemExit as leaving:
         code = exit_code_of(leaving)
-        error = describe(leaving) if code else None
+        error = describe(leaving) if code not in (0, EXIT_CONTINUED) else None
     except KeyboardInterrupt as interrupt:
         code, error = EXIT_INTERRUPTED, describe(interrupt)
     except (Stop, Terminated):
@@ -1308,6 +1525,8 @@ def run_cell(attempt, spec, bundle, cwd):
         screen.show_figures()
     except Exception as trouble:
         sys.stderr.write("\n".join(describe(trouble)["traceback"]) + "\n")
+    if code == EXIT_CONTINUED:
+        return code, None, returns
     returns.save(spec["outputs"], notebook.main.__dict__)
     if not error and returns.missing:
         code = 1
@@ -1362,8 +1581,12 @@ def main(arguments):
     recorder.on_stuck = attempt.fail_stuck
     recorder.start()
     signal.signal(signal.SIGTERM, on_sigterm(recorder))
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # shells do that to what they start in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     code, error, values, missing = 0, None, (), ()
     try:
+        attempt.bell = prepare_checkpoints(attempt, options)
+        recorder.on_tick = attempt.bell.look
         spec, bundle = open_bundle(attempt, options["--bundle-sha256"])
         code, error, returns = run_cell(attempt, spec, bundle, options.get("--cwd"))
         values, missing = returns.values, returns.missing
@@ -1378,6 +1601,8 @@ def main(arguments):
         show_error(recorder, error)
     recorder.stop()
     why = "%s: %s" % (error["ename"], error["evalue"]) if error else recorder.trouble
+    if code == EXIT_CONTINUED:
+        why = "it left off, to be continued from its checkpoint"
     code = attempt.finish(code, error, values, missing, why[:500])
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.exit(code)

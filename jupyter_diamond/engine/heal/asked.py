@@ -13,7 +13,7 @@ from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.placement import words
 
-from .healer import unpinned
+from .healer import at_its_files
 from .steps import in_force
 
 
@@ -35,8 +35,8 @@ class Asked:
                 f"To run its cell once more, add --again."
             )
         before = await self._ledger.do(store.decision, task.id)
-        envelope = in_force(task, before.envelope)
-        decision = await self._planner.plan(unpinned(envelope) if unpin else envelope, follows=task, by=task.by)
+        envelope = at_its_files(task, in_force(task, before.envelope), unpin=unpin)
+        decision = await self._planner.plan(envelope, follows=task, by=task.by)
         choice = decision.choice
         if choice is None or choice.size is None or choice.simulated:
             raise Infeasible(f"`{task.name}` stays where it is. {decision.sentence}")

@@ -143,10 +143,15 @@ def cause_of(attempt: Attempt, ended: Ended) -> Cause | None:
     return _failed(attempt, ended)
 
 
+def left_off(ended: Ended) -> bool:
+    """Whether the cell ended its attempt by itself, to be continued: no failure."""
+    return ended.state is State.FAILED and _exits(ended) == files.EXIT_CONTINUED
+
+
 def says_nothing(ended: Ended) -> bool:
     """Whether the log is worth a look: the program died without a word of its own, and the scheduler says no more."""
     told = ended.manifest is not None and (ended.manifest.error is None or not _stopped(ended.manifest.error))
-    return ended.state is State.FAILED and not told and _exits(ended) not in _BY_EXIT
+    return ended.state is State.FAILED and not told and not left_off(ended) and _exits(ended) not in _BY_EXIT
 
 
 def _failed(attempt: Attempt, ended: Ended) -> Cause:

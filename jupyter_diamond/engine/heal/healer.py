@@ -27,9 +27,11 @@ from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.placement import words
 from jupyter_diamond.store.follows import Following
 
-from .causes import LOG_BYTES, Cause, Ended, cause_of, says_nothing
+from .causes import LOG_BYTES, Cause, Ended, cause_of, left_off, says_nothing
+from .checkpoints import MOVED_OR_CUT, Saved
 from .places import besides, choose, moved_to, out_of_reach
-from .steps import Follow, Stop, in_force, next_step, why
+from .segments import bound
+from .steps import Follow, Stop, continued, in_force, next_step, why
 
 _KINDS: dict[Step, EventType] = {
     "retry": "task.retry", "resize": "task.resize", "migrate": "task.migrate", "segment": "task.segment",
@@ -50,6 +52,7 @@ class Healer:
         self, ledger: Ledger, links: SiteLinks, collector: Collector, planner: Planner, log: logging.Logger
     ) -> None:
         self._ledger, self._links, self._collector, self._planner, self._log = ledger, links, collector, planner, log
+        self._saved = Saved(links, log)
 
     async def end(self, task: Task, changes: dict[str, Any], ended: Ended) -> Task:
         """Store the end of the task's newest attempt with what follows it; the task as it is then.
@@ -59,6 +62,9 @@ class Healer:
         attempt = _newest(task)
         if attempt.withdrawal is not None and ended.state is State.CANCELLED and task.cancel_requested_by is None:
             return await self.taken_back(task, changes)
+        if left_off(ended):
+            changes = {**changes, "checkpoint": await self._saved.by(task), "failure": None}
+            return await self._after(_with(task, changes), changes, None)
         if says_nothing(ended):
             ended = ended._replace(log=await self._log_of(attempt))
         cause = cause_of(attempt.model_copy(update=changes), ended)
@@ -66,17 +72,24 @@ class Healer:
             return await self._over(task, changes)
         evidence = tuple(dict.fromkeys((*changes.get("evidence", ()), *cause.evidence)))
         changes = {**changes, "failure": cause.failure, "evidence": evidence}
+        if cause.failure in MOVED_OR_CUT and task.cancel_requested_by is None:
+            sure = cause.failure == "timeout" and attempt.segment < task.healing.segments
+            changes["checkpoint"] = await self._saved.by(task, sure=sure)
         return await self._after(_with(task, changes), changes, cause)
 
-    async def _after(self, task: Task, changes: dict[str, Any], cause: Cause) -> Task:
-        """What the budget and the planner allow after this failure. ``task`` shows its attempt as ended."""
+    async def _after(self, task: Task, changes: dict[str, Any], cause: Cause | None) -> Task:
+        """What the budget and the planner allow after this failure. ``task`` shows its attempt as ended.
+
+        Without a cause it left off to be continued.
+        """
         before = await self._ledger.do(self._ledger.store.decision, task.id)
-        step = next_step(task, cause, pin=before.envelope)
+        pin = before.envelope
+        step = continued(task, pin=pin) if cause is None else next_step(task, cause, pin=pin)
         if isinstance(step, Stop):
             return await self._over(task, {**changes, "next": _advice(step, changes, cause)}, step.why)
         planned = await self._planned(task, step)
         if isinstance(planned, str):
-            said = f"It would have been tried again, but {planned}"
+            said = f"It would have {'been tried again' if step.step != 'segment' else 'gone on'}, but {planned}"
             return await self._over(task, {**changes, "next": f"{said} {changes.get('next', '')}".strip()}, said)
         choice, decision = planned
         attempt = _newest(task)
@@ -110,9 +123,7 @@ class Healer:
         assert choice is not None, "an attempt was made by a decision with a choice"
         said = "You held it before it had started"
         if wanted.then != "hold":
-            envelope = in_force(task, before.envelope)
-            if wanted.unpin:
-                envelope = unpinned(envelope)
+            envelope = at_its_files(task, in_force(task, before.envelope), unpin=wanted.unpin)
             choice, decision, said = await self._anew(_with(task, changes), envelope, before, wanted)
         moved = (choice.site, choice.partition or None) != (attempt.site, attempt.partition)
         step: Step = "migrate" if wanted.then == "migrate" and moved else "replan"
@@ -169,6 +180,18 @@ def following_attempt(before: Attempt, choice: Candidate, *, step: Step, segment
     })  # fmt: skip
 
 
+def at_its_files(task: Task, envelope: Envelope, *, unpin: bool = False) -> Envelope:
+    """For another plan: where the task has checkpoints it may not leave their site, though its partition."""
+    if unpin:
+        envelope = unpinned(envelope)
+    site = task.attempts[-1].site
+    if not bound(task) or envelope.site == site:
+        return envelope
+    if envelope.site is not None:  # of another site, and its partition and account with it
+        envelope = unpinned(envelope)
+    return envelope.model_copy(update={"site": site})
+
+
 def unpinned(envelope: Envelope) -> Envelope:
     """Not bound to the place that the user had named; the account that belongs to it goes, too."""
     return envelope.model_copy(update={"site": None, "partition": None, "account": None})
@@ -184,9 +207,9 @@ def _with(task: Task, changes: dict[str, Any]) -> Task:
     return task.model_copy(update={"attempts": (*task.attempts[:-1], ended)})
 
 
-def _advice(stop: Stop, changes: dict[str, Any], cause: Cause) -> str:
+def _advice(stop: Stop, changes: dict[str, Any], cause: Cause | None) -> str:
     """What the user could do: where another try was thought of, also why there is none."""
     known = str(changes.get("next", ""))
-    if cause.failure in ("oom", "timeout", "node", "preempt", "launch", "endpoint"):
+    if cause is None or cause.failure in ("oom", "timeout", "node", "preempt", "launch", "endpoint"):
         return f"{stop.why} {stop.change}".strip()
     return known if changes["state"] is State.REJECTED else f"{known} {stop.change}".strip()

@@ -24,6 +24,7 @@ from jupyter_diamond.placement import words
 from jupyter_diamond.placement.replacement import better_place, look_again_after, next_look_after, remaining_here
 
 from .places import ranking
+from .segments import bound
 from .steps import in_force, moves_left
 
 _EVERY_S = 30.0
@@ -110,7 +111,8 @@ def _waits(task: Task) -> bool:
     """It is in a site's queue, nobody has asked for anything else, and it may move."""
     attempt = task.attempts[-1]
     wanted = task.cancel_requested_by or task.held_by or attempt.withdrawal
-    return attempt.state is State.PENDING and attempt.native is not None and not wanted and moves_left(task) > 0
+    free = not wanted and moves_left(task) > 0 and not bound(task)
+    return attempt.state is State.PENDING and attempt.native is not None and free
 
 
 def _better(decision: Decision, attempt: Attempt, waited: float, *, never: bool) -> Candidate | None:

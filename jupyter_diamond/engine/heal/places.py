@@ -8,6 +8,7 @@ from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.placement import words
 
+from .segments import bound
 from .steps import Where, avoided
 
 
@@ -24,7 +25,7 @@ def choose(decision: Decision, task: Task, where: Where) -> tuple[Candidate, Dec
     if at is None and where != "here":
         at = best(lambda site: where != "elsewhere" or site != here)
     if at is None:
-        return _nowhere(decision, here, where)
+        return _nowhere(decision, task, where)
     return decision.candidates[at], _chosen(decision, at, here)
 
 
@@ -74,9 +75,11 @@ def _chosen(decision: Decision, at: int, here: str) -> Decision:
     return decision.model_copy(update={"chosen": at, "sentence": sentence, "alternatives": others})
 
 
-def _nowhere(decision: Decision, here: str, where: Where) -> str:
+def _nowhere(decision: Decision, task: Task, where: Where) -> str:
+    here = task.attempts[-1].site
     if decision.choice is None:
         return words.clause(decision.sentence) + "."
     if where == "here":
-        return f"{here} cannot take it now, and it may not move (--moves)."
+        why_not = "its checkpoints are there" if bound(task) else "it may not move (--moves)"
+        return f"{here} cannot take it now, and {why_not}."
     return f"no place besides {here} can take it."

@@ -16,6 +16,7 @@ from jupyter_diamond.placement import words
 from jupyter_diamond.placement.words import duration, memory
 
 from .causes import Cause
+from .segments import bound, progressed
 
 DOUBLE, AT_LEAST = 2.0, 1.5
 """Of memory or time that was not enough, so much more is asked for; less than half more is not worth a try."""
@@ -34,6 +35,8 @@ class Follow(NamedTuple):
     more: Literal["", "memory", "time"] = ""
     """What is asked for more of."""
     segment: int = 1
+    saved: str = ""
+    """From where the next segment goes on, as it stands behind its number."""
 
 
 class Stop(NamedTuple):
@@ -78,15 +81,38 @@ def next_step(task: Task, cause: Cause, *, pin: Envelope | None = None) -> Follo
         return stop
     attempt, failure = task.attempts[-1], cause.failure
     envelope, because = in_force(task, pin), _because(attempt, failure)
-    near: Where = "here_first" if moves_left(task) else "here"
     if _next_segment(task, failure):
-        return Follow("segment", envelope, near, because, segment=attempt.segment + 1)
+        return _segment(task, envelope, because)
+    near: Where = "here_first" if moves_left(task) and attempt.segment == 1 else "here"
     if failure in ("oom", "timeout"):
         more: Literal["memory", "time"] = "memory" if failure == "oom" else "time"
         return Follow("resize", envelope, near, because, more, segment=attempt.segment)
     if failure == "launch":
         return Follow("migrate", envelope, "elsewhere", because, segment=attempt.segment)
-    return Follow("retry", envelope, "anywhere" if moves_left(task) else "here", because, segment=attempt.segment)
+    far: Where = "anywhere" if near == "here_first" and not bound(task) else near
+    return Follow("retry", envelope, far, because, segment=attempt.segment)
+
+
+def continued(task: Task, *, pin: Envelope | None = None) -> Follow | Stop:
+    """What follows the newest attempt, which has left off by itself to be continued: that is no failure."""
+    attempt, allowed = task.attempts[-1], task.healing.segments
+    if task.cancel_requested_by is not None:
+        return Stop("You cancelled it.")
+    if attempt.segment >= allowed:
+        return Stop(
+            f"It left off to be continued, and {words.count(allowed, 'segment')} is all that --segments allows.",
+            f"Allow more with --segments {max(5, 2 * allowed)}: it begins anew then.",
+        )
+    if not progressed(task):
+        return _no_progress(task)
+    return _segment(task, in_force(task, pin), f"attempt {attempt.n} left off to be continued")
+
+
+def _segment(task: Task, envelope: Envelope, because: str) -> Follow:
+    """The next part of the work, at the site that has its files."""
+    attempt = task.attempts[-1]
+    saved = "" if attempt.checkpoint is None else f", from checkpoint {attempt.checkpoint.name}"
+    return Follow("segment", envelope, "here", because, segment=attempt.segment + 1, saved=saved)
 
 
 def _refused(task: Task, cause: Cause, pin: Envelope) -> Stop | None:
@@ -97,11 +123,11 @@ def _refused(task: Task, cause: Cause, pin: Envelope) -> Stop | None:
     if cause.of_gpu or failure in _NEVER:
         return _more_of_a_gpu(attempt) if cause.of_gpu else _NEVER[failure]
     if _next_segment(task, failure):
-        return None
+        return None if progressed(task) else _no_progress(task)
     if retries_used(task) >= task.healing.retries:
         return _no_retries(task)
     if failure in ("oom", "timeout") and not _grown(attempt, task.envelope):
-        return _no_memory(attempt) if failure == "oom" else _no_time(attempt)
+        return _no_memory(attempt) if failure == "oom" else _no_time(attempt, task.healing.segments)
     return _no_other_place(task, pin) if failure == "launch" else None
 
 
@@ -139,6 +165,11 @@ def _more(name: str, had: int, most: int) -> dict[str, Span]:
 def _no_other_place(task: Task, pin: Envelope) -> Stop | None:
     """A place where jobs do not start is not tried twice."""
     attempt = task.attempts[-1]
+    if attempt.segment > 1:
+        return Stop(
+            f"Segment {attempt.segment} could not begin at {attempt.site}, where the work's checkpoints are.",
+            "Mend that, or run the cell again: it begins anew.",
+        )
     if pin.site is not None:
         return Stop(
             f"It could not begin at {attempt.site}, where you pinned it.",
@@ -194,10 +225,13 @@ def why(follow: Follow, before: Attempt, after: Attempt, *, segments: int = 1) -
         amount = f" with {duration(after.size.walltime_s)}"
     place = words.place(after.site, after.partition or "")
     if follow.step == "segment":
-        head = f"Segment {follow.segment} of {segments}" + (f" at {place}" if after.site != before.site else "")
+        head = f"Segment {follow.segment} of {segments}{follow.saved}"
     else:
         head = f"Run again{amount}" if after.site == before.site else f"Moved to {place}{amount}"
-    return f"{head}: {follow.because}."
+    anew = before.checkpoint is not None and after.site != before.site
+    return f"{head}: {follow.because}." + (
+        f" Its checkpoints stay at {before.site}, so it begins anew there." if anew else ""
+    )
 
 
 def _no_retries(task: Task) -> Stop:
@@ -229,8 +263,27 @@ def _no_memory(attempt: Attempt) -> Stop:
     )
 
 
-def _no_time(attempt: Attempt) -> Stop:
+def _no_progress(task: Task) -> Stop:
+    attempt = task.attempts[-1]
+    if attempt.checkpoint is None:
+        return Stop(
+            f"Segment {attempt.segment} left no checkpoint, so the next one would begin anew.",
+            "Save with `with checkpoint.saving() as folder`, before the limit (--warn) or from time to time.",
+        )
+    return Stop(
+        f"Segment {attempt.segment} got no further than checkpoint {attempt.checkpoint.name}, with which it began; "
+        "neither would another.",
+        "Save more often, or give each segment more time with --time.",
+    )
+
+
+def _no_time(attempt: Attempt, segments: int) -> Stop:
     had = attempt.size.walltime_s
+    if segments > 1:
+        return Stop(
+            f"Attempt {attempt.n} reached its time limit of {duration(had)} as the last of {segments} segments.",
+            f"Allow more with --segments {2 * segments}, or give each more time with --time: it begins anew then.",
+        )
     span = f"{words.time_option(had)}-{words.time_option(4 * had)}"
     return Stop(
         f"Attempt {attempt.n} reached its time limit of {duration(had)}, and your --time allows no more.",

@@ -54,6 +54,7 @@ def _submit(queue: Queue, arguments: list[str]) -> int:
             gpus=asked["gpus"], memory_bytes=asked["memory_bytes"], walltime_s=asked["walltime_s"],
             login=asked["login"], env={name: text for name, text in os.environ.items() if name not in _NOT_FOR_JOBS},
             host=machine.name(), submitted_at=time.time(),
+            warn_before_end_s=asked.get("warn_before_end_s", 0), warn_signal=asked.get("warn_signal", "USR2"),
         )  # fmt: skip
         if ticket["gpus"]:
             machine.gpus()  # says why, when the driver does not answer

@@ -95,6 +95,8 @@ class ProcessScheduler:
             "walltime_s": size.walltime_s,
             "login": job.modules.kind == "login_shell",
             "nodes": size.nodes,
+            "warn_before_end_s": job.warn_before_end_s,
+            "warn_signal": job.warn_signal,
         }
         return _command("submit", json.dumps(asked))
 

@@ -77,6 +77,8 @@ class _Supervisor:
         self.oom_kills = machine.oom_kills()
         self.started_at = time.time()
         self.ends_at = time.monotonic() + ticket["walltime_s"]
+        warning = ticket.get("warn_before_end_s", 0)  # a ticket of an older version has none
+        self.warn_at = self.ends_at - warning if warning else float("inf")
 
     def run(self) -> None:
         """Start the job, wait for its end, write it down."""
@@ -86,12 +88,13 @@ class _Supervisor:
         next_look = time.monotonic() + _POLL_S
         while not self._over():
             now = time.monotonic()
-            pause = min(next_look, self.ends_at if not self.cause else next_look, self.kill_at) - now
+            pause = min(next_look, self.ends_at if not self.cause else next_look, self.kill_at, self.warn_at) - now
             select.select([wake], [], [], max(pause, 0.0))
             with contextlib.suppress(BlockingIOError):
                 os.read(wake, 4096)
             self._reap()
             now = time.monotonic()
+            self._warn(now)
             if self.status is None and not self.cause:
                 self._check_limits(now, look=now >= next_look)
             if now >= next_look:
@@ -149,6 +152,14 @@ class _Supervisor:
     def _over(self) -> bool:
         """Nobody is left: children of ours by adoption, or (where there is none) members of the job's group."""
         return self.childless and (self.status is not None) and not processes.group_exists(self.leader)
+
+    def _warn(self, now: float) -> None:
+        """To the script alone, as Slurm does it: its programs may use the signal for something else (B28)."""
+        if now < self.warn_at:
+            return
+        self.warn_at = float("inf")
+        if self.status is None and not self.cause:
+            processes.send([self.leader], signal.Signals[f"SIG{self.ticket['warn_signal']}"])
 
     def _check_limits(self, now: float, *, look: bool) -> None:
         if self.job.cancelled_by() is not None:

@@ -21,7 +21,7 @@ KEEP_ENDED_S = 30 * 86400.0
 
 
 class Ticket(TypedDict):
-    """What was asked. ``memory_bytes`` None: no limit, nothing set aside."""
+    """What was asked. ``memory_bytes`` None: no limit, nothing set aside. ``warn_before_end_s`` 0: no warning."""
 
     number: int
     id: str
@@ -36,6 +36,8 @@ class Ticket(TypedDict):
     env: dict[str, str]
     host: str
     submitted_at: float
+    warn_before_end_s: int
+    warn_signal: str
 
 
 class Run(TypedDict):

@@ -10,6 +10,10 @@ from jupyter_diamond.parsing import durations, memory
 from jupyter_diamond.parsing.quoting import directive
 from jupyter_diamond.schedulers import batch_script
 
+SHORT_S = 600
+"""Slurm may send a job's signal up to a minute early. In a job that is shorter than this the runner's own clock does
+it alone, to the second (B28)."""
+
 
 def job_script(job: JobRequest) -> str:
     """One attempt as a Slurm batch script.
@@ -49,9 +53,9 @@ def _options(job: JobRequest) -> list[str]:
         value = getattr(job, name)
         if value is not None:
             options.append(f"--{name}={directive(value, f'the {name}')}")
-    if job.warn_before_end_s:
-        # B28: to the batch shell only, and not USR1, which libraries take for themselves
-        options.append(f"--signal=B:USR2@{job.warn_before_end_s}")
+    if job.warn_before_end_s and size.walltime_s >= SHORT_S:
+        # B28: to the batch shell only, and by default not USR1, which libraries take for themselves
+        options.append(f"--signal=B:{job.warn_signal}@{job.warn_before_end_s}")
     if job.dialect.constraint is not None:
         options.append(f"--constraint={job.dialect.constraint}")
     options += [f"--{name}={directive(value, f'the option {name}')}" for name, value in job.dialect.options.items()]

@@ -170,12 +170,15 @@ async def test_a_task_held_before_it_was_sent_is_sent_when_it_is_released(bench,
 
 async def test_a_work_that_is_longer_than_its_time_limit_goes_on_in_the_next_segment(bench, runs):
     service = await bench.start()
-    source = flaky(runs, 0) + "\nimport time\nif ran == 1: time.sleep(60)"
+    save = "with checkpoint.saving('half'): pass"
+    source = (
+        f"{flaky(runs, 0)}\nimport time\nfrom jupyter_diamond import checkpoint\n{save}\nif ran == 1: time.sleep(60)"
+    )
     short = Envelope(walltime_s=Span.exactly(2))
     healing = Healing(retries=0, segments=2)
     task = await bench.submit(service, source, outputs=("answer",), envelope=short, healing=healing)
     done = await ended(service, task, seconds=60)
     assert (done.state, done.attempts[0].state) == (State.COMPLETED, State.TIMEOUT), done.attempts
     assert (done.attempt.step, done.attempt.segment) == ("segment", 2)
-    assert done.attempt.why == "Segment 2 of 2: attempt 1 reached its time limit of 2 s."
+    assert done.attempt.why == "Segment 2 of 2, from checkpoint half: attempt 1 reached its time limit of 2 s."
     assert await value(service, done) == 2

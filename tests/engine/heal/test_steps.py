@@ -5,13 +5,24 @@ from typing import get_args
 import pytest
 
 from jupyter_diamond.engine.heal.causes import Cause
+from jupyter_diamond.engine.heal.healer import at_its_files
 from jupyter_diamond.engine.heal.places import choose, out_of_reach
-from jupyter_diamond.engine.heal.steps import Follow, Stop, in_force, moves_left, next_step, retries_used, why
+from jupyter_diamond.engine.heal.steps import (
+    Follow,
+    Stop,
+    continued,
+    in_force,
+    moves_left,
+    next_step,
+    retries_used,
+    why,
+)
 from jupyter_diamond.model.envelope import Envelope, Span
-from jupyter_diamond.model.healing import FailureClass, Healing
+from jupyter_diamond.model.healing import Checkpoint, FailureClass, Healing
 from jupyter_diamond.model.states import State
 from tests.engine.heal.samples import GIB, HOUR, against, attempt, candidate, decision, size, task
 
+A, B = Checkpoint(name="step-1", mark="1"), Checkpoint(name="step-2", mark="1")
 HEALED = {"oom", "timeout", "node", "preempt", "launch", "endpoint"}
 
 
@@ -82,15 +93,19 @@ def test_a_time_limit_asks_for_more_time_inside_the_envelope():
 
 
 def test_a_time_limit_begins_the_next_segment_until_there_is_none_left():
-    first = failed("timeout")
+    first = failed("timeout", checkpoint=A)
     step = step_after("timeout", first, healing=Healing(segments=2))
+    assert (step.where, step.saved) == ("here", ", from checkpoint step-1")
     assert (step.step, step.segment, step.envelope.walltime_s) == ("segment", 2, Span(min=HOUR, max=4 * HOUR))
-    last = failed("timeout", 2, step="segment", segment=2)
+    last = failed("timeout", 2, step="segment", segment=2, checkpoint=B)
     assert step_after("timeout", first, last, healing=Healing(segments=2)).step == "resize"
 
 
 def test_segments_are_no_retries():
-    pieces = [failed("timeout", 1), *(failed("timeout", n, step="segment", segment=n) for n in range(2, 6))]
+    pieces = [
+        failed("timeout", n, step="segment", segment=n, checkpoint=Checkpoint(name=f"step-{n}", mark="1"))
+        for n in range(1, 6)
+    ]
     several = task(*pieces, healing=Healing(retries=0, segments=9))
     assert retries_used(several) == 0
     assert next_step(several, Cause(failure="timeout")).segment == 6
@@ -158,10 +173,78 @@ def test_each_step_is_one_plain_sentence(failure, after, sentence):
 
 
 def test_a_segment_says_which_of_how_many():
-    before = failed("timeout")
+    before = failed("timeout", checkpoint=A)
     step = step_after("timeout", before, healing=Healing(segments=5))
-    said = "Segment 2 of 5: attempt 1 reached its time limit of 1 h."
+    said = "Segment 2 of 5, from checkpoint step-1: attempt 1 reached its time limit of 1 h."
     assert why(step, before, attempt(2), segments=5) == said
+
+
+def in_segments(*checkpoints, failure="timeout", allowed=5, **fields):
+    """A task whose n-th attempt did segment n and left the n-th of these."""
+    attempts = [
+        failed(failure, n, step="segment" if n > 1 else "first", segment=n, checkpoint=each, **fields)
+        for n, each in enumerate(checkpoints, 1)
+    ]
+    return task(*attempts, healing=Healing(segments=allowed))
+
+
+STOPPED = [
+    ("no checkpoint", (None,), "Segment 1 left no checkpoint, so the next one would begin anew."),
+    ("the same", (A, A), "Segment 2 got no further than checkpoint step-1, with which it began; neither would another."),
+    ("gone", (A, B, None), "Segment 3 left no checkpoint, so the next one would begin anew."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "left", "sentence"), STOPPED, ids=[row[0] for row in STOPPED])
+@pytest.mark.parametrize("by_itself", [False, True], ids=["time limit", "left off"])
+def test_a_segment_that_got_no_further_is_the_last(case, left, sentence, by_itself):
+    work = in_segments(*left, failure=None if by_itself else "timeout")
+    stop = continued(work) if by_itself else next_step(work, Cause(failure="timeout"))
+    assert isinstance(stop, Stop)
+    assert stop.why == sentence
+
+
+def test_one_that_has_the_name_of_another_is_progress_all_the_same():
+    again = Checkpoint(name="last", mark="2")
+    assert continued(in_segments(Checkpoint(name="last", mark="1"), again, failure=None)).segment == 3
+
+
+def test_leaving_off_is_followed_at_the_same_site_and_costs_no_retry():
+    work = in_segments(A, B, failure=None).model_copy(update={"healing": Healing(retries=0, moves=0, segments=3)})
+    step = continued(work)
+    assert (step.step, step.where, step.segment) == ("segment", "here", 3)
+    said = "Segment 3 of 3, from checkpoint step-2: attempt 2 left off to be continued."
+    assert why(step, work.attempts[-1], attempt(3), segments=3) == said
+    last = continued(in_segments(A, B, failure=None, allowed=2))
+    assert last.why == "It left off to be continued, and 2 segments is all that --segments allows."
+    assert continued(work.model_copy(update={"cancel_requested_by": "you"})) == Stop("You cancelled it.")
+
+
+def test_a_later_segment_does_not_leave_the_site_of_its_checkpoints():
+    work = in_segments(A, None, failure="node")
+    assert next_step(work, Cause(failure="node")).where == "here"
+    assert "could not begin at delta, where the work's checkpoints are" in next_step(work, Cause(failure="launch")).why
+    only = decision(candidate("anvil", 1), candidate("delta", None))
+    assert choose(only, work, "here") == "delta cannot take it now, and its checkpoints are there."
+
+
+def test_one_that_saved_something_goes_elsewhere_only_where_it_must_and_says_what_that_means():
+    before = failed("node", checkpoint=A)
+    step = next_step(task(before), Cause(failure="node"))
+    assert step.where == "here_first"
+    moved = why(step, before, attempt(2, site="anvil"))
+    assert moved.endswith("under attempt 1. Its checkpoints stay at delta, so it begins anew there.")
+
+
+@pytest.mark.parametrize(("asked", "pinned"), [
+    ({}, None), ({"site": "delta", "partition": "cpu"}, "cpu"), ({"site": "anvil", "partition": "x"}, None),
+])  # fmt: skip
+def test_another_plan_stays_at_the_checkpoints(asked, pinned):
+    kept = at_its_files(in_segments(A, None), Envelope(**asked))
+    assert (kept.site, kept.partition) == ("delta", pinned)
+    assert at_its_files(task(), Envelope(**asked)) == Envelope(**asked)
+    assert at_its_files(in_segments(A, None), Envelope(account="abc")).account == "abc"
+    assert at_its_files(in_segments(A, None), Envelope(site="delta", partition="cpu"), unpin=True).partition is None
 
 
 POOL = (candidate("anvil", 1, "shared"), candidate("delta", 2), candidate("vista", 3, "gg"))
