@@ -16,7 +16,8 @@ CALLS = ("submit", "peek", "fence", "lookup", "queue", "accounting", "cancel", "
 """The scripts of a server; a probe only reads."""
 COMMITS = (
     "task.created", "attempt.submitting", "attempt.submitted", "attempt.submit_unknown", "attempt.state_changed",
-    "attempt.result_ready", "attempt.terminal", "attempt.trouble", "task.cancel_requested",
+    "attempt.result_ready", "attempt.terminal", "attempt.trouble", "task.cancel_requested", "task.retry",
+    "task.resize", "task.migrate",
 )  # fmt: skip
 BOUNDARIES = (
     *(f"{call} {side}" for call in CALLS for side in ("before", "ran", "after")),

@@ -161,7 +161,7 @@ class Life:
         self.world, self.clock = world, world.clock
         self.loop = ChaosLoop(world.clock, world.rng, self._committed)
         self.killed: Kill | None = None
-        self._written = ""
+        self._written: tuple[str, ...] = ()
         self._newest = 0
         self.service: DiamondService | None = None
 
@@ -322,21 +322,24 @@ class Life:
         if self.world.plan.on("store_full", self.clock.now):
             self.world.plan.count("store_full")
             raise sqlite3.OperationalError("database or disk is full")
-        if rows and self.world.plan.by_hand(f"commit {rows[-1][1]}"):
+        kinds = tuple(dict.fromkeys(row[1] for row in rows))
+        if any(self.world.plan.by_hand(f"commit {kind}") for kind in kinds):
             self.world.plan.count("store_locked")
             raise sqlite3.OperationalError("database is locked")
-        if rows:
-            self.passes(f"commit {rows[-1][1]} before")
+        for kind in kinds:
+            self.passes(f"commit {kind} before")
             if self.loop.dead:
                 raise Died
-            self._written, self._newest = rows[-1][1], rows[-1][0]
+        if rows:
+            self._written, self._newest = kinds, rows[-1][0]
 
     def _committed(self) -> None:
         """A piece of work in a lane is done: if it wrote, look at what is in the store now, and perhaps die."""
         if self._written:
-            written, self._written = self._written, ""
+            written, self._written = self._written, ()
             self._look_at_tasks()
-            self.passes(f"commit {written} after")
+            for kind in written:
+                self.passes(f"commit {kind} after")
 
     def _look_at_tasks(self) -> None:
         world, service = self.world, self.service
