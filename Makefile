@@ -5,8 +5,11 @@ PYTHON ?= python3
 PY := .venv/bin/python
 OUT ?= screenshots
 ARGS ?=
-SEED ?= 7
+SEED ?=
 ROUNDS ?= 600
+RUNS ?= 500
+TRACE ?=
+REAL ?=
 LOGS ?=
 export PY
 WORKERS ?= 4
@@ -15,12 +18,13 @@ LIVE := $(if $(SLURM),--slurm)
 COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \
           $(wildcard jupyter_diamond/labextension/package.json)
 
-.PHONY: help demo lab test lint bench bench-placement screenshots clean debian
+.PHONY: help demo lab test lint chaos bench bench-placement screenshots clean debian
 
 help:
 	@echo 'make demo [SLURM=1]   run the example notebook on a Jupyter server of its own, print decision, log and result'
 	@echo 'make lab [SLURM=1]    open JupyterLab with the extension on the example notebooks'
 	@echo 'make test [ARGS=...] [WORKERS=4]  install what the tests need, run them all (ARGS go to pytest)'
+	@echo 'make chaos [SEED=1 RUNS=500 TRACE=1 | REAL=50]   faults and kills: on virtual time, or on three real Slurm clusters'
 	@echo 'make lint             ruff, mypy, and tsc where node is installed'
 	@echo 'make bench            every benchmark, tables on stdout'
 	@echo 'make bench-placement [SEED= ROUNDS= LOGS=folder]   placement policies on simulated sites'
@@ -34,7 +38,7 @@ help:
 	$(PY) -m pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[test]'
 	@touch $@
 
-debian: ; @bash tests/live/debian.sh $(if $(SLURM),slurm)
+debian: ; @bash tests/live/debian.sh $(if $(SLURM)$(REAL),slurm)
 
 demo: .venv/installed $(if $(SLURM),debian)
 	@$(PY) -m tests.live.demo $(LIVE)
@@ -53,6 +57,10 @@ lint: .venv/installed
 	.venv/bin/mypy
 	@if command -v node >/dev/null; then bash tests/live/tsc.sh; else echo 'tsc: left out, node is not installed'; fi
 
+# A violation names its seed: SEED=x RUNS=1 TRACE=1 tells that run line by line. REAL=50 breaks real clusters instead.
+chaos: .venv/installed $(if $(REAL),debian)
+	@$(PY) -m tests.chaos $(if $(REAL),--real $(REAL),--runs $(RUNS)) --seed $(or $(SEED),1) $(if $(TRACE),--trace)
+
 bench: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null
 	@set -e; for bench in tests/benchmarks/bench_*.py; do \
@@ -60,7 +68,7 @@ bench: .venv/installed
 
 # Policies of placement on simulated federations; LOGS is a folder of job logs (SWF files or tables), if there is one.
 bench-placement: .venv/installed
-	@$(PY) -m tests.benchmarks.placement --seed $(SEED) --rounds $(ROUNDS) $(if $(LOGS),--logs $(LOGS))
+	@$(PY) -m tests.benchmarks.placement --seed $(or $(SEED),7) --rounds $(ROUNDS) $(if $(LOGS),--logs $(LOGS))
 
 screenshots: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null

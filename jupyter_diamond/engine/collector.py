@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -79,7 +79,7 @@ class Collector:
     def snapshot(self) -> Snapshot:
         """Every site's newest reading, now."""
         readings = tuple(site.reading for site in self._sites.values())
-        return Snapshot(id=self._number, taken_at=datetime.now(timezone.utc), sites=readings)
+        return Snapshot(id=self._number, taken_at=from_epoch(time.time()), sites=readings)
 
     async def refresh(self, names: Iterable[str], *, older_than_s: float = 0.0, wait_s: float | None = None) -> None:
         """Probe the named sites whose reading is older; probes that are under way already are joined, not repeated.
@@ -156,7 +156,7 @@ class Collector:
         return site.running
 
     async def _probe(self, site: _Site) -> None:
-        tried_at = datetime.now(timezone.utc)
+        tried_at = from_epoch(time.time())
         site.breaker.begun()
         heard: Heard | None = None
         try:
@@ -197,7 +197,7 @@ class Collector:
         return answer
 
     async def _read(self, site: _Site, done: Completed, sent: datetime) -> Heard:
-        reading_it = partial(read, site.link, done, site.reading.limits, sent=sent, heard=datetime.now(timezone.utc))
+        reading_it = partial(read, site.link, done, site.reading.limits, sent=sent, heard=from_epoch(time.time()))
         if len(done.stdout) < _LARGE_BYTES:
             return reading_it()
         return await asyncio.get_running_loop().run_in_executor(self._reader, reading_it)
@@ -226,7 +226,7 @@ class Collector:
     async def _keep(self, site: _Site, reading: SiteReading) -> None:
         old, site.reading = site.reading, reading
         self._number += 1
-        subject, at = f"site:{reading.site}", datetime.now(timezone.utc)
+        subject, at = f"site:{reading.site}", from_epoch(time.time())
         changed = {"from": old.health, "to": reading.health, "why": reading.problem[:500]}
         try:
             if self.writes and old.health != reading.health:
@@ -266,7 +266,7 @@ class Collector:
                 self._told.add(f"{drift.site}:{drift.key}")
                 await self._ledger.write(
                     self._ledger.store.append_event, "site.profile_drift", f"site:{drift.site}",
-                    drift.model_dump(mode="json", exclude={"site"}), datetime.now(timezone.utc), drift.key,
+                    drift.model_dump(mode="json", exclude={"site"}), from_epoch(time.time()), drift.key,
                 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.engine.watch import SiteWatcher
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.engine.webhooks import Webhook
-from jupyter_diamond.errors import DiamondError, TransportError
+from jupyter_diamond.errors import DiamondError, StoreError, TransportError
 from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.task import Attempt, Task
@@ -219,7 +219,10 @@ class Engine:
             try:
                 await run()
                 return  # it has nothing to do
-            except Exception:  # noqa: BLE001, PERF203 - a defect of ours, or a full disk, must not end it for good
+            except StoreError as problem:  # noqa: PERF203 - a store that is locked or full will be free again
+                self._log.warning("%s waits 5 s: %s", what, problem.message)
+                await asyncio.sleep(5.0)
+            except Exception:  # noqa: BLE001 - a defect of ours must not end it for good
                 self._log.exception("%s failed; it goes on in 5 s", what)
                 await asyncio.sleep(5.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,13 @@ _LONGEST_CAUSE = 300
 _FACTS = ("started_at", "expected_start_at", "nodes", "max_rss_bytes")
 
 
+def row_of(attempt: Attempt, rows: Iterable[JobRow]) -> JobRow | None:
+    """The row of the attempt's job: ids begin anew, or run over, and then another's job has ours. Names do not lie."""
+    native = attempt.native
+    mine = (row for row in rows if native is not None and row.job.id == native.id)
+    return next((row for row in mine if row.name in ("", attempt.token)), None)
+
+
 def from_queue(attempt: Attempt, row: JobRow, *, now: datetime) -> dict[str, Any]:
     """Changes that a queue row makes. A queue row never ends an attempt: accounting and the end-file do."""
     state = State.COMPLETING if row.state.terminal else row.state
@@ -29,7 +37,8 @@ def from_queue(attempt: Attempt, row: JobRow, *, now: datetime) -> dict[str, Any
         "reason_class": row.reason_class,
         "trouble": "",
     }
-    wanted |= {name: getattr(row, name) for name in _FACTS if getattr(row, name)}
+    if not row.state.terminal:  # it may have been turned away by the claim: accounting says so, and whose it is
+        wanted |= {name: getattr(row, name) for name in _FACTS if getattr(row, name)}
     if row.requeued:
         wanted |= {"started_at": None, "state": State.PENDING if state is State.COMPLETING else state}
     changes = {name: value for name, value in wanted.items() if getattr(attempt, name) != value}
@@ -46,7 +55,7 @@ def from_folder(attempt: Attempt, seen: Seen) -> dict[str, Any]:
         if seen.started.host:
             changes["nodes"] = seen.started.host
         native = attempt.native
-        if seen.started.native and native is not None and not _same_job(native, seen.started.native):
+        if seen.started.native and native is not None and not same_job(native, seen.started.native):
             # two jobs carried the token; the one that made the claim is the one that runs
             changes["native"] = NativeJob(id=seen.started.native, cluster=native.cluster)
     if seen.end is not None and not attempt.result_ready:
@@ -57,16 +66,17 @@ def from_folder(attempt: Attempt, seen: Seen) -> dict[str, Any]:
     return changes
 
 
+def same_job(native: NativeJob | None, claimed: str) -> bool:
+    """Whether the job is the one that made the claim, which a task of an array makes in its own name."""
+    return native is not None and claimed.partition("_")[0] == native.id.partition("_")[0]
+
+
 def _from_receipt(manifest: Manifest | None) -> dict[str, Any]:
     """When the cell began; nothing where the receipt names no moment that there is."""
     try:
         return {} if manifest is None else {"cell_started_at": from_epoch(manifest.started_at)}
     except (ValueError, OverflowError, OSError):  # foreign text is data: it may say 1e300, or no number at all
         return {}
-
-
-def _same_job(native: NativeJob, claimed: str) -> bool:
-    return claimed == native.id or claimed.partition("_")[0] == native.id.partition("_")[0]
 
 
 def final(

@@ -1,8 +1,12 @@
-"""The two scripts of a submission: *submit once*, and *what became of it*.
+"""The scripts of a submission: *submit once*, *what became of it*, and *nothing may come of it any more*.
 
-Both are idempotent. ``submit.K.intent`` is made with noclobber before the scheduler is called for the K-th time;
+All are idempotent. ``submit.K.intent`` is made with noclobber before the scheduler is called for the K-th time;
 ``submit.K.rc`` is renamed into place after it answered. A folder with an intent and no answer means *unknown*: the job
 must be looked for by its token. Once a job of the token has started, its claim is the answer to every submission.
+
+A script may reach the site when nobody waits for it any more. So before the K-th submission is given up, its intent is
+made in its place; before an attempt ends without a job, its claim is. Then neither a late script nor a late job runs
+anything.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from jupyter_diamond.model.base import Value
 from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.transport.base import Completed
 
-Fate = Literal["answered", "intent", "nothing", "no_folder", "no_space"]
+Fate = Literal["answered", "intent", "nothing", "no_folder", "no_space", "fenced"]
 _MARK = "@@diamond:"
 
 
@@ -49,7 +53,8 @@ def sealed(parts: dict[str, bytes]) -> bytes:
 def submit_script(folder: str, submit_command: str, *, k: int) -> str:
     """Stage from stdin and submit. However often the script is delivered, the K-th submission happens once.
 
-    What does not fit on the site's disk is taken away again: half a bundle would keep the disk full.
+    What does not fit on the site's disk is taken away again: half a bundle would keep the disk full. That nothing was
+    submitted stays written, for a script that is delivered once more when there is room.
     """
     where = quote(folder, "the attempt folder")
     out, err, rc = (files.submission(k, part) for part in ("out", "err", "rc"))
@@ -59,7 +64,7 @@ mkdir -p -m 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
 {_recorded(k)}
 set -C; {{ true >{files.submission(k, "intent")}; }} 2>/dev/null || {{ echo {_MARK}intent; exit 0; }}; set +C
 said=$(tar -xf - 2>&1) && [ -s {files.JOB_SCRIPT} ] || {{
-rm -f {staged} {files.submission(k, "intent")}; cd / && rmdir {where} 2>/dev/null
+rm -f {staged}; mv {files.submission(k, "intent")} {files.submission(k, "void")}
 echo {_MARK}no_space; printf '%s\\n' "$said" >&2; exit 0; }}
 {{ {submit_command}
 }} >{out} 2>{err} </dev/null
@@ -78,13 +83,39 @@ if [ -e {files.submission(k, "intent")} ]; then echo {_MARK}intent; else echo {_
 """
 
 
+def fence_script(folder: str, *, k: int, close: bool) -> str:
+    """What became of the K-th submission; where nothing did, nothing will.
+
+    A K-th submission that comes late meets its intent and ends. With ``close`` also a job that comes late meets a claim
+    that is not its own: nothing of the attempt will ever run. Where there is a job already, the answer names it;
+    where that job is known and over, ``k`` is 0, and only another one that runs is an answer.
+    """
+    where = quote(folder, "the attempt folder")
+    intent, rc = files.submission(k, "intent"), files.submission(k, "rc")
+    fence = f"""{_recorded(k)}
+set -C; {{ true >{intent}; }} 2>/dev/null && {{ echo {_MARK}nothing; exit 0; }}
+[ -e {intent} ] && echo {_MARK}intent || echo {_MARK}no_folder
+"""
+    if close:
+        fence = f"""[ "$(cat {rc} 2>/dev/null)" = 0 ] || ln -sn {files.FENCED} {files.CLAIM} 2>/dev/null
+{_recorded(k)}
+echo {_MARK}no_folder
+"""
+    return f"""umask 077
+mkdir -p -m 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
+{fence}"""
+
+
 def _recorded(k: int) -> str:
     """A job that has started left its claim, which names it: that is an answer whatever became of the scheduler's own,
     and no scheduler has to remember the job.
     """
-    out, err, rc = (files.submission(k, part) for part in ("out", "err", "rc"))
-    return f"""if [ -L {files.CLAIM} ]; then echo {_MARK}answered; readlink {files.CLAIM}; exit 0; fi
-if [ -e {rc} ]; then echo {_MARK}answered; cat {out}; cat {err} >&2; exit "$(cat {rc})"; fi"""
+    out, err, rc, void = (files.submission(k, part) for part in ("out", "err", "rc", "void"))
+    return f"""if [ -L {files.CLAIM} ]; then
+c=$(readlink {files.CLAIM}); [ "$c" != {files.FENCED} ] || {{ echo {_MARK}fenced; exit 0; }}
+echo {_MARK}answered; echo "$c"; exit 0; fi
+if [ -e {rc} ]; then echo {_MARK}answered; cat {out}; cat {err} >&2; exit "$(cat {rc})"; fi
+if [ -e {void} ]; then echo {_MARK}no_space; exit 0; fi"""
 
 
 def read_answer(done: Completed) -> SubmitAnswer:
@@ -93,7 +124,7 @@ def read_answer(done: Completed) -> SubmitAnswer:
     word = first.decode("ascii", "replace").removeprefix(_MARK)
     fates: dict[str, Fate] = {
         "answered": "answered", "intent": "intent", "nothing": "nothing", "no_folder": "no_folder",
-        "no_space": "no_space",
+        "no_space": "no_space", "fenced": "fenced",
     }  # fmt: skip
     # a script that died before its first line may have gone as far as the scheduler: look for the job
     fate: Fate = fates.get(word, "intent")

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from jupyter_diamond.engine.heal import segments
 from jupyter_diamond.engine.heal.causes import Ended
@@ -15,8 +16,16 @@ from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace, rest
 from jupyter_diamond.engine.spool import Spool
-from jupyter_diamond.engine.stage import SubmitAnswer, peek_script, read_answer, runner_source, sealed, submit_script
-from jupyter_diamond.errors import DiamondError, NotFound, SchedulerError, SubmitRefused, TransportError
+from jupyter_diamond.engine.stage import (
+    SubmitAnswer,
+    fence_script,
+    peek_script,
+    read_answer,
+    runner_source,
+    sealed,
+    submit_script,
+)
+from jupyter_diamond.errors import DiamondError, NotFound, SchedulerError, StoreError, SubmitRefused, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.jobs import Dialect, JobRequest, JobRow, NativeJob
@@ -69,6 +78,8 @@ class Submitter:
         self._healer = healer
         self._link, self._ledger, self._spool, self._settings, self._log = link, ledger, spool, settings, log
         self._holds = holds
+        self._absent_since: dict[str, float] = {}
+        """Since when every source says that a task's job is not there; by no clock that can be set."""
 
     async def bring_in(self, task: Task, inputs: Inputs | None = None, *, hurry: asyncio.Event) -> Task:
         """Work on the attempt until it has a job id, has ended or is followed. ``task`` is as the store has it now.
@@ -77,21 +88,37 @@ class Submitter:
         ``hurry`` ends the rest between two tries.
         """
         pace, n = Pace(1.0, 60.0), newest(task).n
-        while True:
-            if self._is_in(task, n):
-                return task
+        while not self._is_in(task, n):
             try:
-                task = await self._step(task, inputs)
-            except (TransportError, SchedulerError) as problem:
-                task = await self._trouble(task, problem)
-            except DiamondError as problem:
-                task = await self._reject(task, problem)
+                task = await self._tried(task, inputs)
+            except StoreError as problem:
+                # nothing was written: the store still says how things stand, and from there it goes on
+                self._log.warning("%s: %s", task.name, problem.message)
             if self._is_in(task, n):
-                return task
+                break
             inputs = None
             hurry.clear()
             await rest(hurry, pace.next())
-            task = await self._ledger.do(self._ledger.store.task, task.id)
+            task = await self._read_again(task)
+        self._absent_since.pop(task.id, None)
+        return task
+
+    async def _read_again(self, task: Task) -> Task:
+        try:
+            return await self._ledger.do(self._ledger.store.task, task.id)
+        except StoreError:
+            return task  # what it was changed to meanwhile is heard of at the next try
+
+    async def _tried(self, task: Task, inputs: Inputs | None) -> Task:
+        try:
+            return await self._step(task, inputs)
+        except StoreError:
+            raise  # says nothing of the job
+        except (TransportError, SchedulerError) as problem:
+            self._absent_since.pop(task.id, None)
+            return await self._trouble(task, problem)
+        except DiamondError as problem:
+            return await self._reject(task, problem)
 
     @staticmethod
     def _is_in(task: Task, n: int) -> bool:
@@ -171,6 +198,8 @@ class Submitter:
     async def _judge(self, task: Task, found: SubmitAnswer) -> Task:
         if found.fate == "answered":
             return await self._answered(task, found)
+        if found.fate == "fenced":
+            return await self._end_closed(task)
         if found.fate == "no_folder":
             return await self._no_room(task, found, f"The folder {newest(task).folder} cannot be made")
         if found.fate == "no_space":
@@ -214,11 +243,9 @@ class Submitter:
         """Look for a job that may exist: its record first, then the scheduler by token."""
         link, attempt = self._link, newest(task)
         folder = attempt.folder or await link.folder(attempt.token)
-        peek = read_answer(
-            await link.run(peek_script(folder, k=attempt.submissions), timeout_s=self._settings.command_timeout_s)
-        )
-        if peek.fate == "answered" and (settled := await self._settled(task, peek)) is not None:
-            return settled
+        peek = await self._asked(peek_script(folder, k=attempt.submissions))
+        if (told := await self._told(task, peek)) is not None:
+            return told
         script = link.scheduler.lookup_script((attempt.token,), since=attempt.created_at)
         reading = link.scheduler.parse_lookup(await link.run(script, timeout_s=self._settings.command_timeout_s))
         rows = [row for row in reading.rows if row.name == attempt.token]
@@ -226,17 +253,51 @@ class Submitter:
             return await self._found(task, rows)
         if attempt.state is State.SUBMITTING:
             return await self._unknown(task, "the last answer was lost")
-        silent_for = time.time() - attempt.state_since.timestamp()
-        patience = min(5.0, self._settings.lookup_for_s) if peek.fate == "nothing" else self._settings.lookup_for_s
-        if not reading.complete or silent_for < patience:
+        if not reading.complete:
+            self._absent_since.pop(task.id, None)
             return task
+        now = time.monotonic()
+        absent_for = now - self._absent_since.setdefault(task.id, now)
+        begun = peek.fate not in ("nothing", "no_space")
+        if absent_for < (self._settings.lookup_for_s if begun else min(5.0, self._settings.lookup_for_s)):
+            return task
+        return await self._give_up(task)
+
+    async def _asked(self, script: str) -> SubmitAnswer:
+        return read_answer(await self._link.run(script, timeout_s=self._settings.command_timeout_s))
+
+    async def _told(self, task: Task, found: SubmitAnswer) -> Task | None:
+        """What the attempt's own files settle; None when they do not tell of a job."""
+        if found.fate == "fenced":
+            return await self._end_closed(task)
+        return await self._settled(task, found) if found.fate == "answered" else None
+
+    async def _give_up(self, task: Task) -> Task:
+        """No record, no job in queue or accounting: proved absent, and what may still come is fenced first."""
         if task.cancel_requested_by is not None:
             return await self._cancelled(task)
-        # no record, no job in queue or accounting: proved absent, and the job's own claim fences what may still come
+        attempt = newest(task)
+        fence = await self._asked(fence_script(attempt.folder or "", k=attempt.submissions, close=False))
+        if (told := await self._told(task, fence)) is not None:
+            return told
+        if fence.fate == "no_folder":
+            return task
+        self._absent_since.pop(task.id, None)
         return await self._ledger.update(
-            task, "attempt.state_changed", {"why": f"no job with token {attempt.token} at {link.name}"},
-            state=State.WAITING,
+            task, "attempt.state_changed", {"why": f"no job with token {attempt.token} at {self._link.name}"},
+            state=State.WAITING, may_come=attempt.may_come or fence.fate == "intent",
         )  # fmt: skip
+
+    async def _closed(self, task: Task) -> Task | None:
+        """Before an attempt ends without a job: see to it that none can come. The task, where there is a job."""
+        attempt = newest(task)
+        close = await self._asked(fence_script(attempt.folder or "", k=attempt.submissions, close=True))
+        if close.fate == "fenced":
+            return None
+        if close.fate == "answered" and (settled := await self._settled(task, close)) is not None:
+            return settled
+        said = f"{attempt.folder} at {self._link.name} cannot be closed to a job that comes late; it is tried again."
+        raise TransportError(said, outcome="refused", evidence=tuple(close.answer.err.splitlines()))
 
     async def _found(self, task: Task, rows: list[JobRow]) -> Task:
         row = min(rows, key=lambda row: (row.state.terminal, row.job.id))
@@ -266,14 +327,35 @@ class Submitter:
     async def _reject(self, task: Task, problem: DiamondError, *, advice: str = "") -> Task:
         if isinstance(problem, NotFound):
             advice = "Run the cell again."
-        changes = {
-            "state": State.REJECTED, "cause": problem.message, "evidence": problem.evidence,
-            "ended_at": from_epoch(time.time()),
+        ending = {
+            "cause": problem.message, "evidence": problem.evidence,
             "next": advice or "Change the request, or choose another site with --site.",
         }  # fmt: skip
+        if newest(task).may_come:
+            # the reason is kept first: once the attempt is closed, nobody can be asked for it again
+            told = {"why": problem.message}
+            task = await self._ledger.update(task, "attempt.trouble", told, trouble=problem.message, **ending)
+            if (has_job := await self._closed(task)) is not None:
+                return has_job
+        return await self._rejected(task, **ending)
+
+    async def _rejected(self, task: Task, **ending: Any) -> Task:
+        changes = {"state": State.REJECTED, "ended_at": from_epoch(time.time()), "trouble": "", **ending}
         return await self._healer.end(task, changes, Ended(State.REJECTED))
 
+    async def _end_closed(self, task: Task) -> Task:
+        """The site says that the attempt was closed: whatever was to follow then, follows now."""
+        if task.cancel_requested_by is not None:
+            return await self._cancelled(task)
+        attempt = newest(task)
+        said = attempt.cause or f"It was closed at {self._link.name} before a job came of it."
+        return await self._rejected(task, cause=said, next=attempt.next or "Run the cell again.")
+
     async def _cancelled(self, task: Task) -> Task:
+        attempt = newest(task)
+        unsure = attempt.may_come or attempt.state in _LOOKING
+        if unsure and (has_job := await self._closed(task)) is not None:
+            return has_job
         return await self._ledger.update(
             task, "attempt.terminal", {"state": State.CANCELLED.value},
             state=State.CANCELLED, ended_at=from_epoch(time.time()),

@@ -12,13 +12,14 @@ from functools import partial
 
 from jupyter_diamond.engine import attempt_folder
 from jupyter_diamond.engine.attempt_folder import Seen
+from jupyter_diamond.engine.claims import another_job
 from jupyter_diamond.engine.far_look import FarLooks
 from jupyter_diamond.engine.heal.endings import Endings
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace, rest
-from jupyter_diamond.engine.reconcile import final, from_folder, from_queue, lost
+from jupyter_diamond.engine.reconcile import final, from_folder, from_queue, lost, row_of
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, Submitter, newest
 from jupyter_diamond.engine.watched import Watched
@@ -71,11 +72,14 @@ class SiteWatcher:
         elif task.version >= known.task.version:
             known.task = task
             known.hurry.set()
-        if known.native is None and known.submission is None:
-            bringing_in = self._submitter.bring_in(task, inputs, hurry=known.hurry)
-            known.submission = asyncio.create_task(bringing_in, name=f"diamond-submit-{task.id}")
-            known.submission.add_done_callback(lambda _: self._wake())
+        self._bring_in(known, inputs)
         self._wake()
+
+    def _bring_in(self, known: Watched, inputs: Inputs | None = None) -> None:
+        if known.native is None and known.submission is None and not newest(known.task).state.terminal:
+            bringing_in = self._submitter.bring_in(known.task, inputs, hurry=known.hurry)
+            known.submission = asyncio.create_task(bringing_in, name=f"diamond-submit-{known.task.id}")
+            known.submission.add_done_callback(lambda _: self._wake())
 
     def ask_soon(self) -> None:
         """The way to the site is open again: what its silence earned is not waited out."""
@@ -91,6 +95,8 @@ class SiteWatcher:
 
     async def run(self) -> None:
         """Work until cancelled. Files and questions have a loop each: a hanging scheduler never delays a result."""
+        for known in self.watched.values():  # it may have been interrupted
+            self._bring_in(known)
         look_loop = self._look_loop if self.link.transport.shares_files else self._far_looks().run
         loops = [
             asyncio.create_task(self._ask_loop(), name=f"diamond-ask-{self.link.name}"),
@@ -105,6 +111,7 @@ class SiteWatcher:
                 for work in (known.submission, known.healing):
                     if work is not None:
                         work.cancel()
+                known.submission = None
 
     def _far_looks(self) -> FarLooks:
         return FarLooks(
@@ -257,9 +264,8 @@ class SiteWatcher:
         reading = self.link.scheduler.parse_queue(
             await self.link.run(script, timeout_s=self.settings.command_timeout_s)
         )
-        rows = {row.job.id: row for row in reading.rows}
         for known in jobs:
-            row = rows.get(known.native.id) if known.native is not None else None
+            row = row_of(newest(known.task), reading.rows)
             known.queue_row = row
             if row is None or row.state.terminal or row.state is State.COMPLETING:
                 # B07: absence is not an end; ask the sources that know
@@ -305,9 +311,8 @@ class SiteWatcher:
         reading = self.link.scheduler.parse_accounting(
             await self.link.run(script, timeout_s=self.settings.command_timeout_s)
         )
-        rows = {row.job.id: row for row in reading.rows}
         for known in due:
-            row = rows.get(known.native.id) if known.native is not None else None
+            row = row_of(newest(known.task), reading.rows)
             if row is None and not reading.complete:
                 row = known.queue_row
             async with known.lock:
@@ -319,6 +324,9 @@ class SiteWatcher:
             return
         attempt = newest(known.task)
         if row is not None and row.state.terminal:
+            never_ran = row.exit_code == files.EXIT_CLAIMED or not (row.started_at or attempt.started_at)
+            if never_ran and await self._follows_another(known):
+                return
             await self._read_end(known)
             changes = final(
                 row, known.end, known.manifest, attempt=attempt, cancelled_by=known.task.cancel_requested_by
@@ -338,6 +346,17 @@ class SiteWatcher:
         else:
             await self._silent(known, now)
 
+    async def _follows_another(self, known: Watched) -> bool:
+        """The job is over and has not run the cell: another one of its token that does is followed from now on."""
+        job = await another_job(self.link, newest(known.task), timeout_s=self.settings.command_timeout_s)
+        if job is None:
+            return False
+        known.settle, known.queue_row, known.silent_since, known.cancel_at = None, None, None, 0.0
+        self._queue_at = 0.0
+        told = {"job": str(job), "found": True}
+        known.task = await self.ledger.update(known.task, "attempt.submitted", told, native=job)
+        return True
+
     async def _read_end(self, known: Watched) -> None:
         """The end-file and the receipt, read once more now that nothing can follow them."""
         folder = newest(known.task).folder
@@ -355,6 +374,8 @@ class SiteWatcher:
         silent_s = now - known.silent_since
         attempt = newest(known.task)
         if silent_s >= self.settings.lost_after_s:
+            if attempt.started_at is None and await self._follows_another(known):
+                return
             await self._read_end(known)
             self._endings.begin(known, lost(known.end, now=from_epoch(time.time()), silent_s=silent_s))
         elif silent_s > 15.0 and known.end is None and attempt.state is not State.UNKNOWN:

@@ -8,9 +8,11 @@
       key             the attempt's HMAC key, hex, 0600
       job.sh          the batch script
       submit.K.intent made before the scheduler is called for the K-th time, never overwritten
+      submit.K.void   the same, renamed: the inputs found no room, and the scheduler was not called
       submit.K.out    what the scheduler's submit command printed, with submit.K.err
       submit.K.rc     its exit status, written after it answered: with submit.K.out the record of the submission
-      claim           a link to the id of the job that made it when it started: a second job of the token ends at once
+      claim           a link to the id of the job that made it when it started: a second job of the token ends at once;
+                      to "fenced" when the attempt was closed without a job: one that comes late ends at once, too
       started.json    {"at": epoch, "host": ..., "pid": ..., "native": ...}
       warned          there once the time limit is near
       job.out         stdout and stderr of the job, live
@@ -32,6 +34,8 @@ RUNNER = "runner.py"
 KEY = "key"
 JOB_SCRIPT = "job.sh"
 CLAIM = "claim"
+FENCED = "fenced"
+"""Where the claim leads when nothing of the attempt may run any more: no job is named so."""
 STARTED = "started.json"
 WARNED = "warned"
 LOG = "job.out"
@@ -52,6 +56,8 @@ EXIT_MISSING_IMPORT = 85
 """A module that the cell imports is not installed at the site."""
 EXIT_CONTINUED = 86
 """The cell left off by itself, to be continued from its checkpoint."""
+EXIT_NO_CLAIM = 87
+"""The job could not write into its folder: it has neither made the claim nor met another one."""
 
 
 def submission(k: int, part: str) -> str:

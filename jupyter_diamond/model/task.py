@@ -98,6 +98,8 @@ class Attempt(Value):
     folder: str | None = None
     submissions: int = 0
     """How often the scheduler has been called for this attempt; all but the last were sure refusals."""
+    may_come: bool = False
+    """A submission was given up whose job nobody knew: before the attempt ends without a job, its claim is taken."""
     native: NativeJob | None = None
     state: State = State.WAITING
     raw_state: str = ""

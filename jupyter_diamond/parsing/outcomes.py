@@ -42,6 +42,10 @@ _OUR_EXITS = {
         "Another job of the same attempt had started already, so this one ended at once.",
         "Nothing is lost: the other job runs the cell.",
     ),
+    files.EXIT_NO_CLAIM: (
+        "The job could not write into its folder at the site, so it did not begin.",
+        "Free some quota there, or set another workdir in the site catalogue; then run the cell again.",
+    ),
     files.EXIT_BAD_BUNDLE: ("The inputs at the site are not the ones that were sent.", "Run the cell again."),
     files.EXIT_MISSING_IMPORT: (
         "A module that the cell imports is not installed at the site.",

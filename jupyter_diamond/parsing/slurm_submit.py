@@ -116,69 +116,6 @@ _REFUSALS = (
     ),
 )
 
-_QUEUED = re.compile(
-    r"Socket timed out|Zero Bytes were transmitted|Unable to contact slurm controller|"
-    r"Connection (timed out|reset|refused)|"
-    r"[Mm]unge|Protocol authentication error|Unexpected message received|Transport endpoint|Insane message length|"
-    r"Slurm backup controller in standby|Communication|Header lengths are longer|Address already in use"
-)
-
-_FOR_NOW = (
-    (
-        re.compile(r"((Assoc|QOS)(Grp|Max)Submit\w*)"),
-        "You have as many jobs queued there as the site allows{queued}; it can be sent when one of them has ended",
-    ),
-    (re.compile(r"((Assoc|QOS)(Grp|Max)Jobs\w*)"), "You have as many jobs there as the site allows at once{queued}"),
-    (re.compile(r"((Assoc|QOS)Grp\w+)"), "Your project's share there is used up for now{queued}"),
-    (
-        re.compile(r"Required partition not available|partition (is )?(down|inactive)|PartitionDown", re.IGNORECASE),
-        "The partition takes no jobs at the moment",
-    ),
-    (
-        re.compile(
-            r"(temporarily unable to accept job|Resource temporarily unavailable|Maximum job count|queue is full)"
-        ),
-        "The scheduler takes no more jobs at the moment",
-    ),
-    (re.compile(r"Requested partition configuration not available now"), "The nodes are not available at the moment"),
-    (
-        re.compile(r"(Pending job array|Job dependency problem while|Slurm is (shutting|starting))"),
-        "The scheduler is busy",
-    ),
-)
-
-_FOR_GOOD = (
-    (
-        re.compile(r"((Assoc|QOS)MaxWall\w*)|Requested time limit is invalid|PartitionTimeLimit"),
-        "The time limit is longer than this account, QOS or partition allows; ask for less with --time",
-    ),
-    (
-        re.compile(r"InvalidAccount|Invalid account or account/partition"),
-        "The account is not valid for this partition; name another one with --account",
-    ),
-    (re.compile(r"Invalid qos|InvalidQOS"), "The QOS is not valid here; leave it out or name another one with --qos"),
-    (re.compile(r"[Ii]nvalid partition"), "There is no such partition; choose another one with --site SITE:PARTITION"),
-    (
-        re.compile(r"((Assoc|QOS)(Max|Min)\w*(PerJob|PerNode|Min)\w*)"),
-        "One job may not be that large (or that small) under this account or QOS; change its size",
-    ),
-    (
-        re.compile(
-            r"Requested node configuration is not available|More processors requested|Node count specification invalid|"
-            r"Memory (specification|required)|CPU count per node|Invalid generic resource|Invalid Trackable RESource"
-        ),
-        "No node of the partition has what one node must give; ask for less, or choose another partition",
-    ),
-    (
-        re.compile(r"[Pp]ermission denied|not permitted to use|User's group"),
-        "You are not allowed to use this partition or account; choose another one",
-    ),
-    (
-        re.compile(r"Unable to process configuration file|[Cc]ould not establish a configuration source"),
-        "sbatch cannot read Slurm's configuration; set SLURM_CONF under env in the site catalogue",
-    ),
-)
-
 _QUEUED = re.compile(r"diamond: queued=([0-9]+)")
 _NOISE = re.compile(r"^(sbatch: )?(error: |fatal: )?")
 

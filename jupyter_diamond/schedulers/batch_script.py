@@ -33,6 +33,10 @@ def _claim(job: JobRequest, native_id: str) -> list[str]:
         f'diamond_job="{native_id}"',
         # a link is made in one step, name and content; a requeued job is the same job and may go on
         f'ln -sn "$diamond_job" {files.CLAIM} 2>/dev/null',
+        f"if [ ! -L {files.CLAIM} ]; then",
+        '  echo "diamond: nothing can be written in $PWD: is the disk full, or your quota used up?" >&2',
+        f"  exit {files.EXIT_NO_CLAIM}",
+        "fi",
         f'if [ "$(readlink {files.CLAIM})" != "$diamond_job" ]; then',
         f'  echo "diamond: job $(readlink {files.CLAIM}) runs this attempt already; this one ends." >&2',
         f"  exit {files.EXIT_CLAIMED}",

@@ -24,6 +24,7 @@ export interface Attempt {
   size: Size;
   folder: string | null;
   submissions: number;
+  may_come: boolean;
   native: NativeJob | null;
   state: State;
   raw_state: string;

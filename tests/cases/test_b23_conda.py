@@ -116,7 +116,8 @@ def test_the_start_is_told_and_the_cells_own_files_have_the_users_mode(tmp_path)
 
 
 def test_of_two_jobs_with_one_token_one_runs(tmp_path):
-    jobs = [start(tmp_path, cell(tmp_path, "echo ran >> ran"), job_id=str(n)) for n in range(6)]
+    command = cell(tmp_path, "echo ran >> ran")  # written once: one that is written anew is empty for a moment
+    jobs = [start(tmp_path, command, job_id=str(n)) for n in range(6)]
     codes = []
     for job in jobs:
         job.communicate(timeout=30)

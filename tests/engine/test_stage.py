@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_diamond.engine.stage import peek_script, read_answer, sealed, submit_script
+from jupyter_diamond.engine.stage import fence_script, peek_script, read_answer, sealed, submit_script
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.schedulers.registry import scheduler_for
 from jupyter_diamond.transport.base import Completed
@@ -108,7 +108,43 @@ def test_inputs_that_do_not_arrive_whole_are_not_submitted(folder):
     found = read_answer(run(submit_script(folder, COUNTING, k=1), PARTS[:700]))
     assert found.fate == "no_space"
     assert count(folder) == 0
-    assert read_answer(run(submit_script(folder, COUNTING, k=1), PARTS)).fate == "answered"
+    assert read_answer(run(submit_script(folder, COUNTING, k=1), PARTS)).fate == "no_space", "it was told so"
+    assert read_answer(run(peek_script(folder, k=1))).fate == "no_space"
+    assert read_answer(run(submit_script(folder, COUNTING, k=2), PARTS)).fate == "answered"
+
+
+def test_nothing_of_inputs_that_found_no_room_is_left(folder):
+    run(submit_script(folder, COUNTING, k=1), PARTS[:700])
+    assert [(path.name, path.stat().st_size) for path in Path(folder).iterdir()] == [("submit.1.void", 0)]
+
+
+def test_a_submission_that_was_given_up_does_not_happen_when_it_comes_after_all(folder):
+    assert read_answer(run(fence_script(folder, k=1, close=False))).fate == "nothing"
+    assert read_answer(run(submit_script(folder, COUNTING, k=1), PARTS)).fate == "intent"
+    assert count(folder) == 0
+    assert read_answer(run(submit_script(folder, COUNTING, k=2), PARTS)).fate == "answered"
+
+
+def test_a_closed_attempt_is_closed_to_submissions_and_to_jobs(folder):
+    for _ in range(2):
+        assert read_answer(run(fence_script(folder, k=1, close=True))).fate == "fenced"
+    for k in (1, 2):
+        assert read_answer(run(submit_script(folder, COUNTING, k=k), PARTS)).fate == "fenced"
+    assert count(folder) == 0
+    assert read_answer(run(peek_script(folder, k=1))).fate == "fenced"
+
+
+def test_an_attempt_that_has_a_job_is_not_closed_but_names_it(folder):
+    run(submit_script(folder, COUNTING, k=1), PARTS)
+    for close in (False, True):
+        found = read_answer(run(fence_script(folder, k=1, close=close)))
+        assert (found.fate, found.answer.out) == ("answered", "Submitted batch job 812\n")
+    assert read_answer(run(fence_script(folder, k=0, close=True))).fate == "fenced", "that job is known, and over"
+
+
+def test_a_refused_submission_keeps_no_attempt_open(folder):
+    run(submit_script(folder, "(exit 1)", k=1), PARTS)
+    assert read_answer(run(fence_script(folder, k=1, close=True))).fate == "fenced"
 
 
 def test_output_that_does_not_start_with_our_mark_means_look_for_the_job():

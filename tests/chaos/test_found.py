@@ -1,0 +1,170 @@
+"""What the seeds have found, each written down as a plan of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from jupyter_diamond.engine import submit, watch
+from jupyter_diamond.engine.stage import submit_script
+
+from .plan import Act, Kill, Window, calm
+from .run import play
+
+LATE_SCRIPT_OF_A_CANCELLED_TASK = {
+    "forced": {"submit": ["late_run"]}, "late_s": (400.0,),
+    "acts": (Act(1.0, "submit", "cell0"), Act(10.0, "cancel", "cell0")),
+}  # fmt: skip
+SHELL_DIES_AND_ITS_SCRIPT_COMES_AGAIN = {"forced": {"submit": ["twice"], "shell": ["mute"]}}
+ID_IS_GIVEN_TO_ANOTHER = {"kills": (Kill("queue before", 1, 600.0),), "ids_anew": (100.0,), "fates": ("oom",)}
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Make a run, and have every invariant hold in it."""
+
+    def make(*, holds=True, real_shell=False, **changes):
+        folder = tmp_path / "world"
+        folder.mkdir()
+        changes = {
+            name: {k: list(v) for k, v in value.items()} if name == "forced" else value
+            for name, value in changes.items()
+        }
+        report = play(calm(**changes), folder, real_shell=real_shell)
+        assert (report.violations == []) is holds, "\n".join(report.trace)
+        return report
+
+    return make
+
+
+def told(report, text):
+    """When it was told, in seconds since the world began."""
+    return next(float(line.split()[0]) for line in report.trace if text in line)
+
+
+def ended(report):
+    return dict(report.states)
+
+
+def test_nothing_goes_wrong_where_nothing_is_wrong(made):
+    report = made()
+    assert (ended(report), report.jobs) == ({"completed": 1}, 1)
+
+
+def test_a_store_that_is_locked_while_a_job_is_taken_is_no_refusal(made):
+    """The job was in the queue, the task said REJECTED, nothing was submitted."""
+    report = made(forced={"commit attempt.submitted": ["locked"]})
+    assert (ended(report), report.jobs) == ({"completed": 1}, 1)
+    assert report.injected["store_locked"]
+
+
+def test_a_full_disk_under_the_store_ends_no_watch(made):
+    """The watch of the site ended for good when it had to be begun again while something was being submitted."""
+    report = made(
+        windows=(Window("store_full", 4.0, 60.0),),
+        acts=(Act(1.0, "submit", "cell0"), Act(2.0, "submit", "cell1")),
+        forced={"submit": ["", *["not_sent"] * 6]},
+    )
+    assert ended(report) == {"completed": 2}
+
+
+def test_a_script_that_comes_after_its_task_was_cancelled_submits_nothing(made):
+    report = made(**LATE_SCRIPT_OF_A_CANCELLED_TASK)
+    assert (ended(report), report.jobs) == ({"cancelled": 1}, 0)
+
+
+def test_a_script_that_comes_after_the_next_submission_submits_nothing(made):
+    report = made(forced={"submit": ["late_run"]}, late_s=(300.0,), waits_s=(500.0,))
+    assert (ended(report), report.jobs) == ({"completed": 1}, 1)
+
+
+def test_a_script_that_comes_again_when_the_disk_has_room_submits_nothing(made):
+    report = made(forced={"submit": ["twice"], "shell": ["full"]}, real_shell=True)
+    assert (ended(report), report.jobs) == ({"rejected": 1}, 0)
+
+
+def test_a_clock_that_is_set_back_does_not_stop_the_search_for_a_job(made):
+    report = made(forced={"submit": ["lost_before"]}, jumps=((62.5, -3 * 3600.0),))
+    assert ended(report) == {"completed": 1}
+    assert told(report, "ends COMPLETED") < 300.0
+
+
+def test_the_search_begins_when_the_scheduler_can_be_asked_not_when_the_answer_was_lost(made):
+    """The controller was down for longer than a job is looked for; a slow shell still waited for it."""
+    report = made(
+        forced={"submit": ["late_run"]}, late_s=(250.0,), windows=(Window("controller_down", 2.0, 240.0),),
+        waits_s=(500.0,),
+    )  # fmt: skip
+    assert (ended(report), report.jobs) == ({"completed": 1}, 1)
+
+
+def test_a_job_of_somebody_else_with_our_jobs_id_says_nothing_of_ours(made):
+    report = made(**ID_IS_GIVEN_TO_ANOTHER)
+    assert ended(report) == {"lost": 1}
+
+
+def test_the_end_of_a_job_that_was_turned_away_is_not_the_end_of_the_cell(made):
+    """The scheduler took it twice, and we knew the second, which the first one's claim turned away."""
+    report = made(
+        forced={"shell": ["double"], "look": ["", *["lost_before"] * 4]}, kills=(Kill("queue before", 1, 20.0),),
+        waits_s=(5.0,), runs_s=(300.0,),
+    )  # fmt: skip
+    assert (ended(report), report.jobs) == ({"completed": 1}, 2)
+    assert told(report, "cell0 is completed") > 300.0
+
+
+def test_an_answer_that_makes_no_sense_does_not_say_that_nobody_runs_the_cell(made):
+    report = made(
+        forced={"shell": ["double"], "look": ["", *["lost_before"] * 4], "fence": ["garbled"]},
+        kills=(Kill("queue before", 1, 20.0),), waits_s=(5.0,), runs_s=(300.0,),
+    )  # fmt: skip
+    assert (ended(report), report.jobs) == ({"completed": 1}, 2)
+
+
+def test_a_job_that_was_taken_twice_never_begins_when_the_other_was_cancelled(made):
+    report = made(
+        forced={"shell": ["double"]}, waits_s=(200.0,),
+        acts=(Act(1.0, "submit", "cell0"), Act(5.0, "cancel", "cell0")),
+    )  # fmt: skip
+    assert ended(report) == {"cancelled": 1}
+    assert not any("runs the cell" in line for line in report.trace)
+
+
+def test_a_refusal_is_kept_when_the_answer_that_closes_its_attempt_is_lost(made):
+    report = made(forced={"shell": ["dies", "full"], "fence": ["", "garbled"]})
+    assert ended(report) == {"rejected": 1}
+    assert told(report, "cell0 is rejected") < 600.0
+
+
+def test_a_server_stopped_as_it_should_be_leaves_nothing_undone(made):
+    report = made(stops=(10.0,), runs_s=(300.0,))
+    assert (ended(report), report.jobs) == ({"completed": 1}, 1)
+
+
+# ---- and without what mends it, the same plans are red
+
+
+def test_without_the_closing_a_late_script_runs_for_nobody(made, monkeypatch):
+    async def open_end(self, task):
+        return None
+
+    monkeypatch.setattr(submit.Submitter, "_closed", open_end)
+    made(holds=False, **LATE_SCRIPT_OF_A_CANCELLED_TASK)
+
+
+def test_without_noclobber_a_script_that_comes_again_submits_again(made, monkeypatch):
+    def careless(folder, command, *, k):
+        script = submit_script(folder, command, k=k)
+        assert "set -C; " in script
+        return script.replace("set -C; ", "")
+
+    made(real_shell=True, **SHELL_DIES_AND_ITS_SCRIPT_COMES_AGAIN).trace.clear()
+    monkeypatch.setattr(submit, "submit_script", careless)
+    made(holds=False, real_shell=True, **SHELL_DIES_AND_ITS_SCRIPT_COMES_AGAIN)
+
+
+def test_without_a_look_at_the_name_another_job_ends_the_task(made, monkeypatch):
+    def by_id(attempt, rows):
+        return next((row for row in rows if attempt.native is not None and row.job.id == attempt.native.id), None)
+
+    monkeypatch.setattr(watch, "row_of", by_id)
+    made(holds=False, **ID_IS_GIVEN_TO_ANOTHER)
