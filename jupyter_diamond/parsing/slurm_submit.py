@@ -114,6 +114,12 @@ _REFUSALS = (
         "You are not allowed to use this partition or account; choose another one",
         permanent=True,
     ),
+    _Refusal(
+        "NoConfiguration",
+        re.compile(r"Unable to process configuration file|[Cc]ould not establish a configuration source"),
+        "sbatch cannot read Slurm's configuration; set SLURM_CONF under env in the site catalogue",
+        permanent=True,
+    ),
 )
 
 _QUEUED = re.compile(r"diamond: queued=([0-9]+)")

@@ -44,6 +44,7 @@ def refusal(*lines: str, rc: int = 1) -> SubmitRefused:
         ((FAILED + "Slurm temporarily unable to accept job, sleeping and retrying",), False, "SchedulerFull"),
         ((FAILED + "Node count specification invalid",), True, "NodeConfiguration"),
         ((FAILED + "User's group not permitted to use this partition",), True, "NotAllowed"),
+        (("sbatch: fatal: Could not establish a configuration source",), True, "NoConfiguration"),
         ((FAILED + "Something nobody has seen yet",), True, "Refused"),
         (("sbatch: error: Invalid --mem specification",), True, "BadRequest"),
         (("sbatch: unrecognized option '--foo'",), True, "BadRequest"),
