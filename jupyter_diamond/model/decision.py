@@ -27,7 +27,12 @@ class Verdict(Value):
     required: str
     sentence: str
     change: str = ""
-    """On fail, the smallest change that would pass, as an option: ``--gpus 4``; empty where there is none."""
+    """On fail, the smallest change that would pass, as an option: ``--gpus 4``; empty where there is none, or where it
+    would not be enough for the place."""
+    advice: str = ""
+    """What to do about it, as ``sentence`` says it at its end; empty where it would not let the job in."""
+    moot: bool = False
+    """Something else refuses the place that nothing can change, so this is not worth a word."""
     soft: bool = False
     """It is about a wish: it ranks, and refuses nothing."""
 

@@ -50,6 +50,8 @@ class Estimate(Value):
     charge_at_most: float | None = None
     """For the time limit: what has to be on the account."""
     charge_unit: str = ""
+    charge_why: str = ""
+    """Why ``charge`` is not known."""
     charge_per_hour: float | None = None
     charge_least_s: int = 0
     """Less is charged as if it had run so long."""

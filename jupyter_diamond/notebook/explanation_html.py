@@ -8,19 +8,20 @@ from html import escape
 from jupyter_diamond.model.decision import Decision, Verdict
 from jupyter_diamond.placement.comparison import blockers, is_wish
 from jupyter_diamond.placement.explain import sections
-from jupyter_diamond.placement.explain_rows import TERMS, Row, chosen_lines, how, rows, telling_terms, weighed
+from jupyter_diamond.placement.explain_rows import TERMS, Row, asked, chosen_lines, how, rows, telling_terms, weighed
 
 from .card_text import printable
 from .static_files import style_line
 from .vocabulary import GLYPH
 
 _GLYPH = {"pass": GLYPH["tick"], "fail": GLYPH["cross"], "unknown": GLYPH["question"]}
-_NUMERIC = {"in all", "ahead", "age"}
+_NUMERIC = {"in all", "jobs ahead", "data age"}
 
 
 def html(decision: Decision) -> str:
     """The choice, the next best, refusals by reason, and a table that unfolds to every verdict."""
-    parts = [f'<p class="jd-lead">{_e(decision.sentence)}</p>', f'<p class="jd-fine">{_e(how(decision))}</p>']
+    parts = [f'<p class="jd-lead">{_e(decision.sentence)}</p>', f'<p class="jd-fine">{_e(asked(decision))}</p>']
+    parts.append(f'<p class="jd-fine">{_e(how(decision))}</p>')
     parts.append(_list(chosen_lines(decision)))
     parts += [f'<div class="jd-title">{_e(title)}</div>{_list(lines)}' for title, lines in sections(decision)]
     if decision.candidates:
@@ -45,7 +46,7 @@ def _list(lines: Iterable[str]) -> str:
 
 def _table(listed: list[Row]) -> str:
     terms = telling_terms(listed)
-    heads = ["", "candidate", "account", "size", *(TERMS[at] for at in terms), "ahead", "age", "verdict"]
+    heads = ["", "candidate", "account", "size", *(TERMS[at] for at in terms), "jobs ahead", "data age", "verdict"]
     head = "".join(f'<th scope="col"{_number(title)}>{_e(title)}</th>' for title in heads)
     body = "".join(_row(row, heads, terms) for row in listed)
     return f'<table class="jd-table jd-candidates"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
@@ -56,7 +57,7 @@ def _number(title: str) -> str:
 
 
 def _row(row: Row, heads: list[str], terms: list[int]) -> str:
-    mark = "▸" if row.chosen else row.mark
+    mark = row.mark.replace(">", "▸")
     plain = [mark, row.place, row.account]
     cells = [_e(text) for text in plain]
     cells += [_size(row), *(_e(row.terms[at]) for at in terms), _e(row.ahead), _e(row.age), _verdicts(row)]

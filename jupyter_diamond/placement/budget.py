@@ -14,6 +14,7 @@ from jupyter_diamond.model.task import Attempt
 from . import words
 from .caps import account_of
 from .charge import settled
+from .place import Change
 
 _DUST = 1e-9
 """Sums of charges are off by less than this; nobody is refused for it."""
@@ -26,9 +27,14 @@ _SETTINGS = {
 class Refused(NamedTuple):
     """What a cap says against a charge, and the smallest change that would pass, where an option is one."""
 
-    sentence: str
-    change: str
+    fact: str
+    change: Change
     observed: str
+
+    @property
+    def sentence(self) -> str:
+        """With what to do about it."""
+        return f"{self.fact}: {self.change.advice}."
 
 
 def applies(cap: SpendingCap, site: str, account: str | None, unit: str, by: str | None) -> bool:
@@ -68,15 +74,16 @@ def refused(against: Spent, charge: Charge, walltime_s: int, *, unknown: bool) -
         if unknown:
             return None
         said = f"What it is charged is not known, so your cap of {named(cap)} cannot be kept"
-        return Refused(f"{said}: add --unknown-charge to send it all the same.", "--unknown-charge", "unknown")
+        option = "--unknown-charge"
+        return Refused(said, Change(option, f"add {option} to send it all the same"), "unknown")
     if against.spent + against.reserved + charge.at_most <= cap.amount + _DUST:
         return None
     most = words.charge(charge.at_most, cap.unit)
     change = _shorter(against, charge, walltime_s)
     ask = f"ask for {change}, or raise the cap" if change else f"raise the cap, or {_else(against, charge.at_most)}"
     left = words.charge(against.left, cap.unit)
-    said = f"Your cap of {named(cap)} leaves {left} ({standing(against)}), and it can be charged {most}: {ask}."
-    return Refused(said, change, most)
+    said = f"Your cap of {named(cap)} leaves {left} ({standing(against)}), and this job may cost up to {most}"
+    return Refused(said, Change(change, ask), most)
 
 
 def over(spent: Iterable[Spent], attempt: Attempt, charge: Charge, *, by: str | None, unknown: bool) -> str:

@@ -47,7 +47,7 @@ def candidates_at(envelope: Envelope, places: Sequence[Place], bench: Bench, wor
         likely = sorted(open_, key=lambda at: _likely(bench.conditions, places[at], verdicts[at], world))
         rough |= dict.fromkeys(likely[world.simulated :], True)
     return [
-        _candidate_at(envelope, place, verdicts[at], bench, world, rough=rough.get(at))
+        candidate_of(envelope, place, verdicts[at], bench, world, rough=rough.get(at))
         for at, place in enumerate(places)
     ]
 
@@ -66,7 +66,7 @@ def _likely(envelope: Envelope, place: Place, verdicts: tuple[Verdict, ...], wor
     return unknown, place.site.partition != place.partition, not room, drain_s, place.site.name, place.partition
 
 
-def _candidate_at(
+def candidate_of(
     envelope: Envelope, place: Place, verdicts: tuple[Verdict, ...], bench: Bench, world: World, *, rough: bool | None
 ) -> Judged:
     """The place as a candidate; ``rough`` is None where its verdicts refuse it."""

@@ -20,6 +20,8 @@ class Rate(NamedTuple):
     unit: str = ""
     per_hour: float | None = None
     least_s: int = 0
+    why: str = ""
+    """Why it is not known."""
 
     def after(self, seconds: float) -> float | None:
         """What so many seconds are charged."""
@@ -36,10 +38,21 @@ def rate_of(size: Size, record: Record | None) -> Rate:
     """What an hour of this size is charged there, and the least that is."""
     model = record.policy.charge if record is not None and record.policy is not None else None
     if record is None or model is None:
-        return Rate()
+        return Rate(why="what it charges is not documented" if record is not None else "nothing is known of it")
     per_node = None if model.factor is None else _units_of_node(size, model, record)
     per_hour = None if per_node is None or model.factor is None else size.nodes * per_node * model.factor
-    return Rate(model.unit, per_hour, model.least_s or 0)
+    why = "" if per_hour is not None else _why_unknown(model, record)
+    return Rate(model.unit, per_hour, model.least_s or 0, why)
+
+
+def _why_unknown(model: ChargeModel, record: Record) -> str:
+    if model.factor is None:
+        return "what it charges is not documented"
+    if record.whole_node is None:
+        return "whether it charges whole nodes is not known"
+    if record.whole_node:
+        return "it charges whole nodes, and what one of them has is not known"
+    return "it charges for memory, and its default is not known: add --memory"
 
 
 def foreseen(decision: Decision, attempt: Attempt) -> Charge | None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jupyter_diamond.model.decision import Candidate, Verdict
-from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.envelope import Envelope, Objective
 from jupyter_diamond.model.forecast import Estimate
 
 from . import words
 from .estimate_words import about, charge, later, starts, total_of
-from .objectives import standing, wasted
+from .objectives import Equal, cheaper, standing, wasted
 from .place import NOW, Place
 from .runs import units
 
+EQUALLY: dict[Objective, str] = {
+    "earliest_completion": "equally early", "earliest_start": "equally early", "best_feasible": "equally early",
+    "lowest_cost": "equally cheap", "least_waste": "equally sparing", "shortest_queue": "equally short of jobs",
+    "prefer_site": "equally early", "random": "equally likely",
+}  # fmt: skip
 _WORTH_SAYING = 0.1
 """Terms that differ by less than this part of the largest difference are not named."""
 
@@ -26,7 +31,7 @@ def name(candidate: Candidate) -> str:
 
 def blockers(candidate: Candidate) -> list[Verdict]:
     """What stands against a candidate: failures, or else what is not known. Wishes refuse nothing."""
-    hard = [verdict for verdict in candidate.verdicts if not verdict.soft]
+    hard = [verdict for verdict in candidate.verdicts if not verdict.soft and not verdict.moot]
     fails = [verdict for verdict in hard if verdict.answer == "fail"]
     return fails or [verdict for verdict in hard if verdict.answer == "unknown"]
 
@@ -40,6 +45,28 @@ def distinct(verdicts: Iterable[Verdict]) -> list[Verdict]:
         for each in found
         if each.rule not in ("accelerator", "GPU memory") or each.observed != "no GPU" or "capacity" not in said
     ]
+
+
+def fact(verdict: Verdict) -> str:
+    """The sentence without its advice and its full stop, as a part of a longer one."""
+    return words.clause(verdict.sentence).removesuffix(f": {verdict.advice}" if verdict.advice else "")
+
+
+def said(verdict: Verdict) -> str:
+    """A verdict as a clause, with what would let the job in, once."""
+    change = verdict.change if verdict.change and verdict.change not in verdict.sentence else ""
+    return words.clause(verdict.sentence) + (f" (it would pass with {change})" if change else "")
+
+
+def against(candidate: Candidate) -> str:
+    """All that stands against a candidate; where several changes are needed, they are asked for together."""
+    found = distinct(blockers(candidate))
+    if len(found) < 2 or not all(each.change for each in found):
+        return ", and ".join(said(each) for each in found)
+    *first, last = dict.fromkeys(each.change for each in found)
+    every = f"{', '.join(first)} and {last}" if first else last
+    joint = "" if not first else "both " if len(first) == 1 else "all of "
+    return f"{', and '.join(fact(each) for each in found)}: ask for {joint}{every}"
 
 
 def unmet(candidate: Candidate) -> list[Verdict]:
@@ -59,7 +86,7 @@ def lack(
     candidate, place = other
     best = chosen[0]
     if tie:
-        return f"{name(candidate)} is equally good, decided by name"
+        return f"{name(candidate)} is {EQUALLY[envelope.objective]}, decided by name"
     if blockers(candidate) and not blockers(best):
         return f"{name(candidate)} is not certain: {words.clause(blockers(candidate)[0].sentence)}"
     if len(unmet(candidate)) > len(unmet(best)):
@@ -105,7 +132,9 @@ def _behind_a_tie(candidate: Candidate, place: Place, best: Candidate, best_plac
     """Equal by the objective: what decided then, in that order."""
     burns_gpus = _gpus_there(place) and not _gpus_there(best_place) and best.size is not None and not best.size.gpus
     whole, part = (each.record is not None and each.record.whole_node for each in (place, best_place))
+    first, other = (Equal.of(0, each, ()) for each in (best, candidate))
     reasons = {
+        f"costs more: {charge(candidate.estimate)}": cheaper(first, other),
         "would keep GPUs from others": burns_gpus,
         "would take a whole node": whole and not part,
         _idle(candidate, place, best, best_place): wasted(candidate, place.record) > wasted(best, best_place.record),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime, timedelta
 
 from jupyter_diamond.model.decision import Candidate
+from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.forecast import Estimate, Forecast
+from jupyter_diamond.parsing.runtimes import runtime_words
 
 from . import words
 
@@ -51,6 +54,13 @@ def starts_of(candidate: Candidate) -> str:
     return {True: "now", False: "later", None: UNKNOWN}[candidate.starts_now]
 
 
+def would_start(candidate: Candidate) -> str:
+    """The same in a table: what is refused starts never, but would; empty where nothing is known of it."""
+    if candidate.size is None:
+        return ""
+    return starts_of(candidate) if candidate.feasible or candidate.rank else f"would start {starts_of(candidate)}"
+
+
 def amount(value: float) -> str:
     """A charge: whole from 10 on, else with its first two digits: ``1,240``, ``3.5``, ``0.04``."""
     if value >= 10:
@@ -71,6 +81,15 @@ def charge(estimate: Estimate | None) -> str:
     if most is None or amount(most) == said:
         return f"at most {said} {unit}".rstrip()
     return f"about {said} {unit}".rstrip() + f", at most {amount(most)}"
+
+
+def charge_why(estimate: Estimate | None) -> str:
+    """What it costs, or why that is not known: ``charge not known: what it charges is not documented``."""
+    said = charge(estimate)
+    if said != UNKNOWN:
+        return said
+    why = estimate.charge_why if estimate is not None else ""
+    return f"charge not known{f': {why}' if why else ''}"
 
 
 def run(estimate: Estimate) -> str:
@@ -98,6 +117,43 @@ def terms(estimate: Estimate) -> str:
     if len(parts) > 1 and estimate.total_s is not None:
         added += f" = {more}{about(estimate.total_s)}"
     return added if estimate.run_s is not None else f"{added}; how long it runs was not said"
+
+
+def ends(candidate: Candidate, made_at: datetime) -> str:
+    """``done about 10:30 UTC, by 13:24 at the latest if it starts at 09:24``; empty where its start is not known."""
+    size, estimate = candidate.size, candidate.estimate
+    if size is None or estimate is None or estimate.forecast.wait_s is None or estimate.forecast.beyond:
+        return ""
+    wait = estimate.forecast.wait_s
+    start, before = made_at + timedelta(seconds=wait), wait + (estimate.transfer_s or 0.0)
+    latest = made_at + timedelta(seconds=before + size.walltime_s)
+    limit = f"by {clock(latest, made_at)} at the latest if it starts at {clock(start, made_at)}"
+    if estimate.run_s is None or estimate.total_s is None:
+        return f"done {limit} UTC"
+    return f"done about {clock(made_at + timedelta(seconds=estimate.total_s), made_at)} UTC, {limit}"
+
+
+def clock(when: datetime, today: datetime) -> str:
+    """``10:30``; on another day ``2026-12-01 10:30``. Rounded to the minute."""
+    rounded = (when + timedelta(seconds=30)).replace(second=0, microsecond=0)
+    return f"{rounded:%H:%M}" if rounded.date() == today.date() else f"{rounded:%Y-%m-%d %H:%M}"
+
+
+def run_from(envelope: Envelope, candidate: Candidate) -> str:
+    """Where the run time comes from: what the user said, or what is assumed; empty where it is not known."""
+    estimate = candidate.estimate
+    if estimate is None or estimate.run_s is None:
+        return ""
+    if estimate.run_assumed:
+        return "assumed from the range that you asked for: say --runtime, if you know how long it runs"
+    said, serial = runtime_words(envelope.runtime) if envelope.runtime is not None else ("", None)
+    scaled = f" --serial {serial}" if serial else ""
+    size = candidate.size
+    how = ""
+    if size is not None and (serial or (envelope.runtime and envelope.runtime.curve)):
+        noun, amount = ("GPU", size.gpus) if size.gpus else ("core", size.cpus)
+        how = f", worked out for {words.count(size.nodes * amount, noun)}"
+    return f"your --runtime {said}{scaled}{how}"
 
 
 def total_of(candidate: Candidate) -> float | None:

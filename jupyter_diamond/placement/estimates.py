@@ -66,7 +66,7 @@ def _weighed(envelope: Envelope, place: Place, sized: Sized, forecast: Forecast,
     estimate = Estimate(
         forecast=forecast, run_s=terms[0], run_assumed=run.assumed, speed=None if run.seconds is None else speed,
         prepare_s=terms[1], transfer_s=terms[2], total_s=total, charge=rate.after(charged),
-        charge_at_most=rate.after(limit), charge_unit=rate.unit,
+        charge_at_most=rate.after(limit), charge_unit=rate.unit, charge_why=rate.why,
         charge_per_hour=rate.per_hour, charge_least_s=rate.least_s, charged=place.site.scheduler != "process",
     )  # fmt: skip
     told = forecast.method in {"fits_now", "replay"} and record is not None

@@ -7,14 +7,18 @@ import textwrap
 from jupyter_diamond.model.decision import Decision
 
 from .comparison import name
+from .estimate_words import UNKNOWN
 from .explain_rows import (
+    RULES,
     TERMS,
     Row,
     answer_of,
+    asked,
     chosen_lines,
     groups,
     how,
     next_best,
+    refusals,
     rows,
     telling_rules,
     telling_terms,
@@ -27,8 +31,9 @@ _MOST_SIZES = 6
 
 
 def explain(decision: Decision) -> str:
-    """The choice, the runners-up, refusals grouped by reason, warnings, and a table of all candidates."""
-    blocks = [decision.sentence, how(decision), *filter(None, ["\n".join(chosen_lines(decision))])]
+    """The choice, the request, warnings, runners-up, refusals, and tables of what was estimated and checked."""
+    blocks = [decision.sentence, f"{asked(decision)}\n{how(decision)}"]
+    blocks += filter(None, ["\n".join(chosen_lines(decision))])
     choice = decision.choice
     if choice is not None:
         blocks += _block(f"Sizes weighed at {name(choice)}, best first", weighed(choice)[:_MOST_SIZES])
@@ -47,9 +52,9 @@ def sections(decision: Decision) -> list[tuple[str, list[str]]]:
         ("Warnings", list(decision.warnings)),
         ("Ties", ties(decision)),
         ("Next best", next_best(decision)),
-        ("Refused", [group.line for group in groups(decision, "fail")]),
-        ("Not known", [group.line for group in groups(decision, "unknown")]),
-        ("Wishes not met", [group.line for group in wishes]),
+        ("Refused", refusals(decision)),
+        ("Not known", groups(decision, "unknown")),
+        ("Wishes not met", wishes),
     ]
     return [(title, lines) for title, lines in found if lines]
 
@@ -67,20 +72,23 @@ def _block(title: str, lines: list[str]) -> list[str]:
 
 
 def _tables(decision: Decision) -> list[str]:
-    """One table where it is narrow enough, else the estimates first and the verdicts below them."""
+    """The estimates of those that have any, and who does not pass which check."""
     listed = rows(decision)
-    telling, easy = telling_rules(decision)
     terms = telling_terms(listed)
-    first = ["", "candidate", "account", "size", *(TERMS[at] for at in terms), "ahead", "age"]
-    estimates = [[*_facts(row), *(row.terms[at] for at in terms), row.ahead, row.age] for row in listed]
-    verdicts = [[answer_of(row.candidate, rule) for rule in telling] for row in listed]
-    whole = _table([*first, *telling], [[*left, *right] for left, right in zip(estimates, verdicts, strict=True)])
-    tables = [whole]
-    if telling and max(len(line) for line in whole.splitlines()) > WIDTH:
-        names = [[row.mark, row.place] for row in listed]
-        parted = [[*left, *right] for left, right in zip(names, verdicts, strict=True)]
-        tables = [_table(first, estimates), _table(["", "candidate", *telling], parted)]
-    return [*tables, _wrapped(f"Every candidate passes: {', '.join(easy)}.")] if easy else tables
+    first = ["", "candidate", "account", "size", *(TERMS[at] for at in terms), "jobs ahead", "data age"]
+    sized = [row for row in listed if row.candidate.size is not None]
+    estimates = [[*_facts(row), *(row.terms[at] for at in terms), row.ahead, row.age] for row in sized]
+    tables, telling = [_table(first, estimates)] if estimates else [], telling_rules(decision)
+    if telling:
+        answers = [[row.place, *(_answer(row, rule) for rule in telling)] for row in listed]
+        told = [line for line in answers if {"NO", UNKNOWN} & set(line[1:])]
+        heads = ["candidate", *(RULES.get(rule, rule) for rule in telling)]
+        tables.append(f"Checks (only what somebody does not pass):\n{_table(heads, told)}")
+    return tables
+
+
+def _answer(row: Row, rule: str) -> str:
+    return answer_of(row.candidate, rule).replace("-", "")
 
 
 def _facts(row: Row) -> list[str]:
@@ -90,7 +98,7 @@ def _facts(row: Row) -> list[str]:
 def _table(head: list[str], body: list[list[str]]) -> str:
     lines = [head, *body]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    right = {at for at, title in enumerate(head) if title in ("ahead", "age", "in all")}
+    right = {at for at, title in enumerate(head) if title in ("jobs ahead", "data age", "in all")}
     return "\n".join(
         "  ".join(
             cell.rjust(widths[at]) if at in right else cell.ljust(widths[at]) for at, cell in enumerate(line)

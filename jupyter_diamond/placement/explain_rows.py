@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jupyter_diamond.model.decision import Answer, Candidate, Decision, Verdict
+from jupyter_diamond.model.decision import Answer, Candidate, Decision
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.forecast import Estimate
+from jupyter_diamond.parsing.envelopes import envelope_words
 
 from . import words
-from .comparison import distinct, name
-from .estimate_words import UNKNOWN, about, charge, later, run, starts, starts_of, terms
+from .comparison import EQUALLY, against, distinct, name, said
+from .estimate_words import UNKNOWN, about, charge, charge_why, ends, later, run, run_from, terms, would_start
+from .most import lacking
 from .place import NOW
 
-ANSWERS: dict[Answer, str] = {"pass": "yes", "fail": "NO", "unknown": "?"}
+ANSWERS: dict[Answer, str] = {"pass": "ok", "fail": "NO", "unknown": "?"}
 TERMS = ("starts", "runs", "ready", "data", "in all", "charge")
 
 
@@ -31,23 +33,14 @@ class Row(NamedTuple):
     age: str
 
 
-class Group(NamedTuple):
-    """Candidates about which a rule says the same. ``change`` would pass, where the sentence does not name it."""
-
-    places: tuple[str, ...]
-    verdict: Verdict
-
-    @property
-    def line(self) -> str:
-        """``delta:short, delta:quick: it allows 1 h: ask for at most --time 1h.``"""
-        change = self.change
-        return f"{', '.join(self.places)}: {words.clause(self.verdict.sentence)}{f'; {change}' if change else ''}."
-
-    @property
-    def change(self) -> str:
-        """The smallest change that would pass, unless the sentence says it."""
-        change = self.verdict.change
-        return f"it would pass with {change}" if change and change not in self.verdict.sentence else ""
+RULES = {
+    "pin": "site pinned", "sites": "site named", "reality": "live site", "health": "live data",
+    "partition": "takes jobs", "access": "open to jobs", "admission": "account let in", "fabric": "network",
+    "accelerator": "GPU model", "capacity": "node size", "GPU count": "number of GPUs", "allowance": "your limits",
+    "walltime": "time limit", "options": "required options", "preemptible": "keeps its nodes",
+    "account": "account may pay", "credit": "balance", "budget": "your caps",
+}  # fmt: skip
+"""Rules by what a stranger would call them; the others are called so already."""
 
 
 def rows(decision: Decision) -> list[Row]:
@@ -63,10 +56,10 @@ def _row(candidate: Candidate, *, chosen: bool) -> Row:
     return Row(
         candidate=candidate,
         chosen=chosen,
-        mark=">" if chosen else str(candidate.rank or ""),
+        mark=" ".join(filter(None, (">" if chosen else " ", str(candidate.rank or "")))).rstrip(),
         place=name(candidate),
         account=candidate.account or "-",
-        size=words.size(candidate.size) if candidate.size is not None else "-",
+        size=words.size(candidate.size) if candidate.size is not None else "",
         terms=_terms(candidate),
         ahead=UNKNOWN if candidate.queue_ahead is None else str(candidate.queue_ahead),
         age=UNKNOWN if candidate.record_age_s is None else words.duration(candidate.record_age_s),
@@ -76,10 +69,10 @@ def _row(candidate: Candidate, *, chosen: bool) -> Row:
 def _terms(candidate: Candidate) -> tuple[str, ...]:
     estimate = candidate.estimate
     if candidate.size is None or estimate is None:
-        return (starts_of(candidate), *("-" for _ in TERMS[1:]))
+        return (would_start(candidate), *("" for _ in TERMS[1:]))
     more = "> " if estimate.forecast.beyond else ""
     return (
-        starts(estimate.forecast),
+        would_start(candidate),
         run(estimate),
         _seconds(estimate.prepare_s),
         _seconds(estimate.transfer_s),
@@ -94,18 +87,14 @@ def _seconds(amount: float | None) -> str:
 
 def telling_terms(listed: list[Row]) -> list[int]:
     """The terms of which anything is known of anybody; when it starts is always one of them."""
-    return [at for at in range(len(TERMS)) if not at or any(row.terms[at] not in ("-", UNKNOWN) for row in listed)]
+    return [at for at in range(len(TERMS)) if not at or any(row.terms[at] not in ("", UNKNOWN) for row in listed)]
 
 
-def telling_rules(decision: Decision) -> tuple[list[str], list[str]]:
-    """The rules that somebody does not pass, and those that everybody does."""
-    passed: dict[str, bool] = {}
-    for each in decision.candidates:
-        for verdict in each.verdicts:
-            if verdict.rule == NOW:  # when it starts is a column of its own
-                continue
-            passed[verdict.rule] = passed.get(verdict.rule, True) and verdict.answer == "pass"
-    return [rule for rule, by_all in passed.items() if not by_all], [rule for rule, all_ in passed.items() if all_]
+def telling_rules(decision: Decision) -> list[str]:
+    """The rules that somebody does not pass; when it starts is a column of its own."""
+    verdicts = [verdict for each in decision.candidates for verdict in each.verdicts if verdict.rule != NOW]
+    failed = {verdict.rule for verdict in verdicts if verdict.answer != "pass"}
+    return list(dict.fromkeys(verdict.rule for verdict in verdicts if verdict.rule in failed))
 
 
 def answer_of(candidate: Candidate, rule: str) -> str:
@@ -113,40 +102,74 @@ def answer_of(candidate: Candidate, rule: str) -> str:
     return next((ANSWERS[verdict.answer] for verdict in candidate.verdicts if verdict.rule == rule), "-")
 
 
-def groups(decision: Decision, answer: Answer, *, soft: bool = False) -> list[Group]:
-    """Candidates by what was said of them: refusals, what is not known, or wishes that are not met."""
-    found: dict[str, tuple[list[str], Verdict]] = {}
+def refusals(decision: Decision) -> list[str]:
+    """Each refused place once, with all that stands against it; of what lacks less of one thing the largest first."""
+    found: dict[str, list[Candidate]] = {}
+    for candidate in decision.candidates:
+        if _refused(candidate):
+            found.setdefault(against(candidate), []).append(candidate)
+    if decision.choice is None:
+        found = dict(sorted(found.items(), key=lambda each: _least_first(each[1][0])))
+    return [f"{', '.join(map(name, places))}: {text}." for text, places in found.items()]
+
+
+def _refused(candidate: Candidate) -> bool:
+    return any(each.answer == "fail" and not each.soft for each in candidate.verdicts)
+
+
+def _least_first(candidate: Candidate) -> tuple[bool, str, float]:
+    option, amount = lacking(candidate)
+    return not option, option, -amount
+
+
+def groups(decision: Decision, answer: Answer, *, soft: bool = False) -> list[str]:
+    """Places that are not refused by what is said of them: what is not known, or wishes that are not met."""
+    found: dict[str, list[str]] = {}
     for candidate in decision.candidates:
         answers = [each for each in candidate.verdicts if each.answer == answer and each.soft == soft]
-        for verdict in distinct(answers):
+        for verdict in distinct(answers) if not _refused(candidate) else ():
             if verdict.rule != NOW:
-                found.setdefault(verdict.sentence, ([], verdict))[0].append(name(candidate))
-    return [Group(tuple(places), verdict) for places, verdict in found.values()]
+                found.setdefault(said(verdict), []).append(name(candidate))
+    return [f"{', '.join(places)}: {clause}." for clause, places in found.items()]
 
 
 def ties(decision: Decision) -> list[str]:
-    """Who is as good as the chosen one, and what decided."""
+    """Who is as good as the chosen one, what decided, and what each costs where that was not compared."""
     decided = f", decided {decision.tie_break}" if decision.tie_break else ""
+    equal = EQUALLY[decision.objective]
     *first, last = [name(decision.candidates[at]) for at in decision.ties] or [""]
-    if last:
-        names = f"{', '.join(first)} and {last} are" if first else f"{last} is"
-        return [f"{names} equally good{decided}."]
-    return [f"Others are equally good by the objective{decided}."] if decided else []
+    if not last:
+        return [f"Others are {equal}{decided}."] if decided else []
+    names = f"{', '.join(first)} and {last} are" if first else f"{last} is"
+    return [f"{names} {equal}{decided}.", *_charges_of_ties(decision)]
+
+
+def _charges_of_ties(decision: Decision) -> list[str]:
+    tied = [each for each in (decision.choice, *(decision.candidates[at] for at in decision.ties)) if each is not None]
+    if not any(charge(each.estimate) != UNKNOWN for each in tied):
+        return []
+    sites = len({each.site for each in tied}) > 1
+    told: dict[str, list[str]] = {}
+    for each in tied:
+        told.setdefault(charge_why(each.estimate), []).append(name(each))
+    why = "Charges of different sites are not compared" if sites else "They cost"
+    costs = [f"{', '.join(places)}: {cost}" for cost, places in told.items()]
+    return [f"{why}: {'; '.join(costs)}."]
 
 
 def next_best(decision: Decision) -> list[str]:
     """The alternatives, and the best of each other site: its terms, how much later it would be done, and its charge."""
     choice = decision.choice
     found = []
-    for at in _worth_a_line(decision):
+    for at in [each for each in _worth_a_line(decision) if each not in decision.ties]:
         candidate = decision.candidates[at]
         if candidate.estimate is None or choice is None:
             continue
-        said = [terms(candidate.estimate), later(candidate, choice), _priced(candidate.estimate)]
-        if at not in decision.ties and _gives_whole_nodes(candidate) and not _gives_whole_nodes(choice):
-            said.append("it gives whole nodes only")
+        parts = [terms(candidate.estimate), later(candidate, choice), _priced(candidate.estimate)]
+        if _gives_whole_nodes(candidate) and not _gives_whole_nodes(choice):
+            parts.append("it gives whole nodes only")
         smaller = "" if candidate.size in (None, choice.size) else f" with {words.size(candidate.size)}"
-        found.append(f"{name(candidate)}{smaller}: {'; '.join(filter(None, said))}.")
+        found.append(f"{name(candidate)}{smaller}: {'; '.join(filter(None, parts))}.")
     return found
 
 
@@ -168,8 +191,7 @@ def _gives_whole_nodes(candidate: Candidate) -> bool:
 
 
 def _priced(estimate: Estimate) -> str:
-    said = charge(estimate)
-    return "" if said == UNKNOWN else said
+    return charge_why(estimate) if estimate.charge is not None or estimate.charge_why else ""
 
 
 def chosen_lines(decision: Decision) -> list[str]:
@@ -177,16 +199,18 @@ def chosen_lines(decision: Decision) -> list[str]:
     choice = decision.choice
     if choice is None or choice.size is None:
         return []
-    lines = [f"Size: {words.size(choice.size)}, for {words.duration(choice.size.walltime_s)}."]
+    lines = [f"Size: {words.size(choice.size)}, time limit {words.duration(choice.size.walltime_s)}."]
     if choice.estimate is not None:
-        lines.append(f"Time: {terms(choice.estimate)}.")
+        done, source = ends(choice, decision.made_at), run_from(decision.envelope, choice)
+        lines.append(f"Time: {'; '.join(filter(None, (terms(choice.estimate), done)))}.")
+        lines += [f"Run time: {source}."] if source else []
         speed = choice.estimate.speed
         if speed is not None and speed != 1.0:
             lines.append(f"Speed: work of yours took {speed:g} times as long there as at your sites on the whole.")
         if charge(choice.estimate) != UNKNOWN:
             lines.append(f"Charge: {charge(choice.estimate)}.")
         elif any(charge(each.estimate) != UNKNOWN for each in decision.candidates):
-            lines.append("Charge: not known; what it charges is not documented.")
+            lines.append(f"Charge: {charge_why(choice.estimate).removeprefix('charge ')}.")
     return lines
 
 
@@ -209,3 +233,10 @@ def how(decision: Decision) -> str:
     seed = f" (seed {decision.seed})" if decision.seed is not None else ""
     goal = decision.objective.replace("_", " ")
     return f"Decided {made}, {mode}, for {goal}{seed}, from snapshot {decision.snapshot_id}."
+
+
+def asked(decision: Decision) -> str:
+    """The request in the words of the options: ``You asked: --gpus 1-2 --time 4h``."""
+    options = envelope_words(decision.envelope)
+    limit = [] if "--time" in options else ["--time", words.time_option(decision.envelope.walltime_s.max)]
+    return f"You asked: {' '.join(words.option(each) for each in [*options, *limit])}"

@@ -8,7 +8,7 @@ from jupyter_diamond.model.snapshot import NodeShape
 
 from . import words
 from .kinds import gpu_type, right_gpu, right_model, variants
-from .place import Clock, Place, verdict
+from .place import NO_CHANGE, Change, Clock, Place, ask_for, verdict
 
 _MIXED = "It mixes kinds of GPU, and a job cannot name there the one that you asked for."
 
@@ -23,9 +23,9 @@ def accelerator(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     return verdict("accelerator", answer, observed, envelope.gpu_model, sentence, change=change)
 
 
-_Finding = tuple[Answer, str, str]
+_Finding = tuple[Answer, str, Change]
 """An answer, its sentence, and the change."""
-_NONE: _Finding = ("fail", "It has no GPU.", "")
+_NONE: _Finding = ("fail", "It has no GPU.", NO_CHANGE)
 
 
 def _right_kind(envelope: Envelope, wanted: str, place: Place, gpus: list[NodeShape]) -> _Finding:
@@ -33,16 +33,19 @@ def _right_kind(envelope: Envelope, wanted: str, place: Place, gpus: list[NodeSh
     if place.shapes and not gpus:
         return _NONE
     if answers == {True}:
-        return "pass", "Its GPUs are of the kind that you asked for.", ""
+        return "pass", "Its GPUs are of the kind that you asked for.", NO_CHANGE
     if answers == {False}:
         have = tuple(dict.fromkeys(shape.gpu_model for shape in gpus if shape.gpu_model is not None))
-        said = f"Its GPUs are {' and '.join(have)}: leave out --gpu-model {wanted}, or choose another place."
-        return "fail", said, f"--gpu-model {words.option(have[0])}" if have else ""
+        passes = f"--gpu-model {words.option(have[0])}" if have else ""
+        change = Change(passes, f"leave out --gpu-model {wanted}, or choose another place")
+        return "fail", f"Its GPUs are {' and '.join(have)}.", change
     if True not in answers:
-        return "unknown", "The kind of its GPUs is not known.", ""
+        return "unknown", "The kind of its GPUs is not known.", NO_CHANGE
     # with a memory that is asked as well, it is the other rule's matter which of the kind have it
     name = gpu_type(envelope, place.record) or gpu_type(_without_memory(envelope), place.record)
-    return ("unknown", _MIXED, "") if name is None else ("pass", f"It mixes kinds of GPU; the job asks for {name}.", "")
+    if name is None:
+        return "unknown", _MIXED, NO_CHANGE
+    return "pass", f"It mixes kinds of GPU; the job asks for {name}.", NO_CHANGE
 
 
 def gpu_memory(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -63,17 +66,20 @@ def _large_enough(envelope: Envelope, place: Place, gpus: list[NodeShape]) -> _F
     if place.shapes and not gpus:
         return _NONE
     if answers == {True}:
-        return "pass", "Its GPUs have that much memory.", ""
+        return "pass", "Its GPUs have that much memory.", NO_CHANGE
     if answers == {False}:
         most = max(shape.gpu_memory_bytes or shape.gpu_memory_at_most_bytes or 0 for shape in gpus)
-        change = f"--gpu-memory {words.memory(most)}"
-        return "fail", f"Its GPUs have {words.memory(most)} each: ask for at most {change}.", change
+        return (
+            "fail",
+            f"Its GPUs have {words.memory(most)} each.",
+            ask_for(f"--gpu-memory {words.memory(most)}", most=True),
+        )
     if True not in answers:
-        return "unknown", "The memory of its GPUs is not known.", ""
+        return "unknown", "The memory of its GPUs is not known.", NO_CHANGE
     name = gpu_type(envelope, place.record)
     if name is None:
-        return "unknown", _MIXED, ""
-    return "pass", f"It mixes kinds of GPU; the job asks for {name}, which has that much.", ""
+        return "unknown", _MIXED, NO_CHANGE
+    return "pass", f"It mixes kinds of GPU; the job asks for {name}, which has that much.", NO_CHANGE
 
 
 def _gpus(place: Place) -> list[NodeShape]:

@@ -143,7 +143,8 @@ def _whole(seen: Seen) -> Hashable:
 
 
 def _account(seen: Seen) -> Hashable:
-    return (seen.policy.account_pattern if seen.policy is not None else None), seen.place.site.account
+    reading, pattern = seen.place.reading, seen.policy.account_pattern if seen.policy is not None else None
+    return pattern, seen.place.site.account, pattern and reading is not None and id(reading.limits)
 
 
 RULES: tuple[Rule, ...] = (
@@ -190,6 +191,7 @@ class Bench:
 
     def __init__(self, envelope: Envelope, clock: Clock) -> None:
         self.clock = clock
+        self.asked = envelope
         self.conditions = without_wishes(envelope)
         self._asked = [_asked(rule, envelope, self.conditions) for rule in RULES]
         self._held: list[Place] = []

@@ -13,7 +13,7 @@ from jupyter_diamond.model.limits import Cap, Door, SiteLimits
 from jupyter_diamond.model.snapshot import Record
 
 from . import caps, words
-from .place import Clock, Place, verdict
+from .place import NO_CHANGE, Change, Clock, Place, verdict
 
 
 def admission(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -33,12 +33,13 @@ def admission(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
             said = f"It is not for every {_WORDS[what]}, and which one your job would have is not known: add --{what}."
             return verdict("admission", "unknown", "unknown", required, said)
         if name is not None and _among(name, denied):
-            said = f"It does not take jobs of the {_WORDS[what]} {name}: add another --{what}."
+            said = f"It does not take jobs of the {_WORDS[what]} {name}."
             change = _another(what, name, denied, limits)
             return verdict("admission", "fail", observed, required, said, change=change)
         if name is not None and allowed and not _among(name, allowed):
-            said = f"It takes jobs of {_one_of(allowed)} only, not of the {_WORDS[what]} {name}: add --{what}."
-            return verdict("admission", "fail", observed, required, said, change=f"--{what} {allowed[0]}")
+            said = f"It takes jobs of {_one_of(allowed)} only, not of the {_WORDS[what]} {name}."
+            change = _allowed(what, allowed, limits)
+            return verdict("admission", "fail", observed, required, said, change=change)
     return _own(envelope, place, account, observed, required)
 
 
@@ -49,23 +50,36 @@ def _own(envelope: Envelope, place: Place, account: str | None, observed: str, r
         return verdict("admission", "pass", observed, required, "Nothing is known that keeps you out.")
     yours = tuple(dict.fromkeys(each.account for each in limits.associations))
     if account is not None and "*" not in account and not _among(account, yours):
-        said = f"You have no account {account} there: add --account with one of {_one_of(yours)}."
-        return verdict("admission", "fail", observed, _one_of(yours), said, change=f"--account {yours[0]}")
+        said = f"You have no account {account} there."
+        change = Change(f"--account {yours[0]}", f"add --account with one of {_one_of(yours)}")
+        return verdict("admission", "fail", observed, _one_of(yours), said, change=change)
     mine = caps.association(limits, account, place.partition)
     if envelope.qos is not None and mine is not None and mine.qos and not _among(envelope.qos, mine.qos):
-        said = f"On {mine.account} you may not name QOS {envelope.qos}: choose one of {_one_of(mine.qos)}."
-        return verdict("admission", "fail", observed, _one_of(mine.qos), said, change=f"--qos {mine.qos[0]}")
+        said = f"On {mine.account} you may not name QOS {envelope.qos}."
+        change = Change(f"--qos {mine.qos[0]}", f"choose one of {_one_of(mine.qos)}")
+        return verdict("admission", "fail", observed, _one_of(mine.qos), said, change=change)
     return verdict("admission", "pass", observed, required, "It takes jobs of your account.")
 
 
 _WORDS = {"account": "account", "qos": "QOS"}
 
 
-def _another(what: str, name: str, denied: tuple[str, ...], limits: SiteLimits | None) -> str:
-    """An account of the user's own that is not kept out; nothing where none is known."""
+def _another(what: str, name: str, denied: tuple[str, ...], limits: SiteLimits | None) -> Change:
+    """An account of the user's own that is not kept out; none is named where none is known."""
     own = [each.account for each in limits.associations] if limits is not None and what == "account" else []
     open_ = [each for each in own if each != name and not _among(each, denied)]
-    return f"--{what} {open_[0]}" if open_ else ""
+    if own and not open_:
+        return NO_CHANGE
+    return Change(f"--{what} {open_[0]}" if open_ else "", f"add another --{what}")
+
+
+def _allowed(what: str, allowed: tuple[str, ...], limits: SiteLimits | None) -> Change:
+    """One of those that are let in: of accounts, one of the user's own where these are known."""
+    own = [each.account for each in limits.associations] if limits is not None and what == "account" else []
+    names = [each for each in own if _among(each, allowed)] if own else [each for each in allowed if "*" not in each]
+    if own and not names:
+        return NO_CHANGE
+    return Change(f"--{what} {names[0]}" if names else "", f"add --{what}")
 
 
 def _among(name: str, names: tuple[str, ...]) -> bool:
@@ -125,13 +139,13 @@ def _least(envelope: Envelope, record: Record, cap: Cap) -> int | None:
     return nodes if cap.on == "nodes" else 1
 
 
-def _refusal(envelope: Envelope, cap: Cap) -> tuple[str, str]:
+def _refusal(envelope: Envelope, cap: Cap) -> tuple[str, Change]:
     least = "at least" if cap.least else "at most"
     said = f"{cap.source} gives {least} {caps.amount_text(cap, cap.amount)} {_FOR[cap.per]}"
     if cap.least:
         said = f"{cap.source} is for jobs of at least {caps.amount_text(cap, cap.amount)}"
     if cap.amount == 0 or cap.on in ("running", "queued"):
-        return f"{said}: add another --qos or --account.", ""
+        return f"{said}.", Change("", "add another --qos or --account")
     each = cap.amount // max(envelope.nodes.min, 1) if not cap.least else -(-cap.amount // envelope.nodes.max)
     change = {
         "gpus": f"--gpus {each}", "cpus": f"--cpus {each}", "nodes": f"--nodes {cap.amount}",
@@ -140,8 +154,8 @@ def _refusal(envelope: Envelope, cap: Cap) -> tuple[str, str]:
     if each == 0 and cap.on in ("gpus", "cpus", "memory_bytes"):
         per_node = {"gpus": envelope.gpus.min, "cpus": envelope.cpus.min}.get(cap.on, 0)
         fewer = cap.amount // per_node if per_node else 0
-        return f"{said}: ask for fewer nodes.", f"--nodes {fewer}" if fewer else ""
-    return f"{said}: ask for {least} {change}.", change
+        return f"{said}.", Change(f"--nodes {fewer}" if fewer else "", "ask for fewer nodes")
+    return f"{said}.", Change(change, f"ask for {least} {change}")
 
 
 _FOR = {

@@ -14,7 +14,7 @@ from jupyter_diamond.model.policy import PartitionPolicy
 
 from . import words
 from .kinds import gpu_words, right_arch
-from .place import Clock, Place, verdict
+from .place import NO_CHANGE, Change, Clock, Place, ask_for, verdict
 
 _ALWAYS_GIVEN = frozenset({"nodes", "time", "walltime", "constraint"})
 """What every job script of ours says, or takes from the profile itself."""
@@ -25,8 +25,9 @@ def reality(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     simulated = place.site.simulated or (place.reading is not None and place.reading.simulated)
     observed = "simulated" if simulated else "live"
     if simulated and envelope.site != place.site.name:
-        change = f"--site {place.site.name}"
-        sentence = f"It is simulated, so nothing runs there; name {change} to see what it would say."
+        option = f"--site {place.site.name}"
+        change = Change(option, f"name {option} to see what it would say")
+        sentence = "It is simulated, so nothing runs there."
         return verdict("reality", "fail", observed, "live", sentence, change=change)
     said = "It is simulated: nothing can be submitted to it." if simulated else "It is a live site."
     return verdict("reality", "pass", observed, "live", said)
@@ -43,8 +44,8 @@ def architecture(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     if answers == {True}:
         return verdict("architecture", "pass", observed, wanted, f"Its nodes are {wanted}.")
     if answers == {False}:
-        sentence = f"Its nodes are {' and '.join(found)}: leave out --arch {wanted}, or choose another place."
-        return verdict("architecture", "fail", observed, wanted, sentence, change=f"--arch {found[0]}")
+        sentence, change = f"Its nodes are {' and '.join(found)}.", _leave_out(f"--arch {wanted}", f"--arch {found[0]}")
+        return verdict("architecture", "fail", observed, wanted, sentence, change=change)
     if {True, False} <= answers:
         sentence = f"It mixes {' and '.join(found)} nodes, and which one a job gets is not known."
         return verdict("architecture", "unknown", observed, wanted, sentence)
@@ -61,8 +62,12 @@ def fabric(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
         return verdict("fabric", "unknown", "unknown", wanted, "The network between its nodes is not known.")
     if gpu_words(wanted) <= gpu_words(known):
         return verdict("fabric", "pass", known, wanted, f"Its nodes are connected by {known}.")
-    sentence = f"Its nodes are connected by {known}: leave out --fabric {wanted}, or choose another place."
-    return verdict("fabric", "fail", known, wanted, sentence, change=f"--fabric {words.option(known)}")
+    change = _leave_out(f"--fabric {wanted}", f"--fabric {words.option(known)}")
+    return verdict("fabric", "fail", known, wanted, f"Its nodes are connected by {known}.", change=change)
+
+
+def _leave_out(asked: str, passes: str) -> Change:
+    return Change(passes, f"leave out {asked}, or choose another place")
 
 
 _SAME_RUNTIME = {"singularity": "apptainer"}
@@ -81,8 +86,9 @@ def container(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     name = wanted.casefold()
     if _SAME_RUNTIME.get(name, name) in {_SAME_RUNTIME.get(each, each) for each in known}:
         return verdict("container", "pass", observed, wanted, f"It has {wanted}.")
-    sentence = f"It has {_one_of(known)}, not {wanted}: ask for --container {known[0]}, or choose another place."
-    return verdict("container", "fail", observed, wanted, sentence, change=f"--container {known[0]}")
+    option = f"--container {known[0]}"
+    change = Change(option, f"ask for {option}, or choose another place")
+    return verdict("container", "fail", observed, wanted, f"It has {_one_of(known)}, not {wanted}.", change=change)
 
 
 def preemptible(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -94,8 +100,9 @@ def preemptible(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     observed = f"gives way: {how}"
     if envelope.preemptible:
         return verdict("preemptible", "pass", observed, required, "Its jobs give way to others, as you allow.")
-    sentence = f"Its jobs may be ended for others ({how}): add --preemptible to allow it."
-    return verdict("preemptible", "fail", observed, required, sentence, change="--preemptible")
+    more = "" if "give way" in how else f" ({how})"
+    change = Change("--preemptible", "add --preemptible to allow it")
+    return verdict("preemptible", "fail", observed, required, f"Its jobs may be ended for others{more}.", change=change)
 
 
 def gpu_count(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -108,8 +115,8 @@ def gpu_count(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     if any(envelope.gpus.min <= count <= envelope.gpus.max for count in counts):
         return verdict("GPU count", "pass", said, required, f"It gives {said} GPUs.")
     nearest = min(counts, key=lambda count: (abs(count - envelope.gpus.min), -count))
-    sentence = f"It gives a job {said} GPUs: ask for --gpus {nearest}."
-    return verdict("GPU count", "fail", said, required, sentence, change=f"--gpus {nearest}")
+    change = ask_for(f"--gpus {nearest}")
+    return verdict("GPU count", "fail", said, required, f"It gives a job {said} GPUs.", change=change)
 
 
 def access(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -117,40 +124,42 @@ def access(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     policy = place.policy
     if policy is None:
         return verdict("access", "pass", "no profile", "open to jobs", "Nothing is known that keeps jobs away.")
-    answer, observed, sentence, change = (
-        _way_in(policy, place.site.name) or _least_job(envelope, policy) or ("pass", "open", "Jobs may name it.", "")
-    )
+    answer, observed, sentence, change = _way_in(policy, place.site.name) or _least_job(envelope, policy) or _OPEN
     return verdict("access", answer, observed, "open to jobs", sentence, change=change)
 
 
-_Finding = tuple[Answer, str, str, str]
+_Finding = tuple[Answer, str, str, Change]
 """An answer, what was observed, the sentence, and the change."""
+_OPEN: _Finding = ("pass", "open", "Jobs may name it.", NO_CHANGE)
 
 
 def _way_in(policy: PartitionPolicy, site: str) -> _Finding | None:
     if not policy.selectable:
-        sentence = f"{policy.machine} takes a constraint and a QOS, never a partition: choose {_one_of(policy.lanes)}."
-        return "fail", "not to be named", sentence, f"--site {site}:{policy.lanes[0]}" if policy.lanes else ""
+        sentence = f"{policy.machine} takes a constraint and a QOS, never a partition."
+        if not policy.lanes:
+            return "fail", "not to be named", sentence, NO_CHANGE
+        only = f"--site {site}:{policy.lanes[0]}" if len(policy.lanes) == 1 else ""
+        change = Change(only, f"choose {_one_of(policy.lanes)}")
+        return "fail", "not to be named", sentence, change
     if policy.reached_through is not None:
         through = policy.reached_through
-        said = f"Jobs come here through {through}: choose that one."
-        return "fail", f"through {through}", said, f"--site {site}:{through}"
+        change = Change(f"--site {site}:{through}", "choose that one")
+        return "fail", f"through {through}", f"Jobs come here through {through}.", change
     if policy.unavailable:
-        return "unknown", "unavailable", f"Of it, {policy.unavailable}.", ""
+        return "unknown", "unavailable", f"Of it, {policy.unavailable}.", NO_CHANGE
     if policy.by_request:
-        return "unknown", "on request", "It is given on request; whether to you is not known.", ""
+        return "unknown", "on request", "It is given on request; whether to you is not known.", NO_CHANGE
     return None
 
 
 def _least_job(envelope: Envelope, policy: PartitionPolicy) -> _Finding | None:
     nodes, seconds = policy.min_nodes, policy.min_walltime_s
     if nodes is not None and nodes > envelope.nodes.max:
-        change = f"--nodes {nodes}"
-        sentence = f"It is for jobs of {nodes} nodes and more: ask for {change}."
-        return "fail", f"from {words.count(nodes, 'node')}", sentence, change
+        sentence = f"It is for jobs of {nodes} nodes and more."
+        return "fail", f"from {words.count(nodes, 'node')}", sentence, ask_for(f"--nodes {nodes}")
     if seconds is not None and seconds > envelope.walltime_s.max:
-        change = f"--time {words.time_option(seconds)}"
-        sentence = f"It takes no job shorter than {words.duration(seconds)}: ask for {change}."
+        sentence = f"It takes no job shorter than {words.duration(seconds)}."
+        change = ask_for(f"--time {words.time_option(seconds)}")
         return "fail", f"from {words.duration(seconds)}", sentence, change
     return None
 
@@ -169,8 +178,9 @@ def options(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
         if each.option in _ALWAYS_GIVEN or _given(each.option, envelope, place):
             continue
         why = f" ({each.why})" if each.why else ""
-        sentence = f"{policy.machine} requires {_option_word(each.option)}{why}: {_how(each.option, each.example)}."
-        change = f"--{each.option} {each.example}".strip() if each.option in ("account", "qos") and each.example else ""
+        sentence = f"{policy.machine} requires {_option_word(each.option)}{why}."
+        option = f"--{each.option} {each.example}".strip() if each.option in ("account", "qos") and each.example else ""
+        change = Change(option, _how(each.option, each.example))
         return verdict("options", "fail", f"no {each.option}", required, sentence, change=change)
     if "--mem" in policy.forbidden_options and envelope.memory_bytes is not None:
         sentence = "It refuses to be asked for memory, which comes with the node; the job does not ask."
@@ -204,5 +214,13 @@ def account(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
         return verdict("account", "pass", name or "the site's default", pattern or "any", "Nothing speaks against it.")
     if fnmatchcase(name, pattern):
         return verdict("account", "pass", name, pattern, "The account is of the right kind.")
-    sentence = f"Accounts that pay here are named like {pattern}, not {name}: add --account {pattern}."
-    return verdict("account", "fail", name, pattern, sentence, change=f"--account {pattern}")
+    said = f"Accounts that pay here are named like {pattern}, not {name}"
+    limits = place.reading.limits if place.reading is not None else None
+    if limits is None or not limits.associations:
+        change = Change("", "add --account with one of yours that is")
+        return verdict("account", "fail", name, pattern, f"{said}.", change=change)
+    payers = [each.account for each in limits.associations if fnmatchcase(each.account, pattern)]
+    if not payers:
+        return verdict("account", "fail", name, pattern, f"{said}; you have none that may pay here.")
+    option = f"--account {payers[0]}"
+    return verdict("account", "fail", name, pattern, f"{said}.", change=Change(option, f"add {option}"))

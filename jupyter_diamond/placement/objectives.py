@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -27,6 +28,8 @@ class Standing(NamedTuple):
 
 def standing(envelope: Envelope, candidate: Candidate, place: Place, lacks: tuple[int, int] | None = None) -> Standing:
     """Fewest verdicts unknown, fewest wishes unmet, the objective; then least waste, the user's preference, size.
+
+    Before these, equals of one site are told apart by their charge: see ``among_equals``.
 
     ``lacks`` is what ``unmet`` says of it, where that is known.
     """
@@ -57,6 +60,63 @@ def by_completion(standing: Standing, candidate: Candidate) -> Standing:
     """Where it stands when charges cannot be compared."""
     total = candidate.estimate.total_s if candidate.estimate is not None else None
     return standing._replace(objective=(_or_last(total),))
+
+
+class Equal(NamedTuple):
+    """One of those that are as good by the objective, with what decides between them."""
+
+    at: int
+    site: str
+    partition: str
+    charge: float | None
+    unit: str
+    ties: Key
+
+    @classmethod
+    def of(cls, at: int, candidate: Candidate, ties: Key) -> Equal:
+        """A candidate by its place in the list."""
+        charge = candidate.estimate.charge if candidate.estimate is not None else None
+        unit = candidate.estimate.charge_unit if candidate.estimate is not None else ""
+        exact = None if charge is None else round(charge, 6)
+        return cls(at, candidate.site, candidate.partition, exact, unit, ties)
+
+
+def among_equals(equals: Iterable[Equal]) -> list[Equal]:
+    """The cheapest first where charges can be compared, which is within one site; else by waste, preference, name."""
+    tills: dict[tuple[str, str, bool], list[Equal]] = {}
+    for each in equals:
+        tills.setdefault((each.site, each.unit, each.charge is None), []).append(each)
+
+    def rest(each: Equal) -> tuple[Key, str, str]:
+        return each.ties, each.site, each.partition
+
+    own = [sorted(till, key=lambda each: (each.charge or 0.0, rest(each))) for till in tills.values()]
+    return list(heapq.merge(*own, key=rest))
+
+
+_DECIDERS = ("charge", "what would lie idle", "your preference", "how much of what you asked for they give", "name")
+_BY_KEY = (1, 1, 2, 2, 3)
+"""Which of these the parts of ``Standing.ties`` are."""
+
+
+def decided(first: Equal, others: Iterable[Equal]) -> str:
+    """What put the first one before each of the others: ``by charge, then by name``; empty without others."""
+    found = {_decider(first, each) for each in others}
+    return ", then ".join(f"by {_DECIDERS[at]}" for at in sorted(found))
+
+
+def _decider(first: Equal, other: Equal) -> int:
+    if cheaper(first, other) or other.ties < first.ties:
+        return 0
+    differ = (part for part, ours, theirs in zip(_BY_KEY, first.ties, other.ties, strict=True) if ours != theirs)
+    return next(differ, len(_DECIDERS) - 1)
+
+
+def cheaper(first: Equal, other: Equal) -> bool:
+    """Both charges are known, of one site and in one unit, and the first one is less."""
+    if first.charge is None or other.charge is None or (first.site, first.unit) != (other.site, other.unit):
+        return False
+    return first.charge < other.charge
 
 
 def _objective(envelope: Envelope, candidate: Candidate, place: Place) -> Key:

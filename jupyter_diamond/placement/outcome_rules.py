@@ -19,7 +19,7 @@ from jupyter_diamond.model.envelope import Envelope
 from . import budget, words
 from .caps import account_of
 from .estimates import Weighed
-from .place import NOW, Clock, Place, verdict
+from .place import NO_CHANGE, NOW, Change, Clock, Place, verdict
 from .world import World
 
 _NO_DEADLINE = verdict("deadline", "pass", "none", "none", "No deadline.")
@@ -60,24 +60,24 @@ def _moment(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
-def _in_time(weighed: Weighed, clock: Clock, left_s: float) -> tuple[Answer, str, str, str]:
+def _in_time(weighed: Weighed, clock: Clock, left_s: float) -> tuple[Answer, str, str, Change]:
     estimate = weighed.estimate
     wait = estimate.forecast.wait_s
     if left_s <= 0:
-        return "fail", "past", "The deadline is past.", ""
+        return "fail", "past", "The deadline is past.", NO_CHANGE
     if wait is None:
-        return "unknown", "unknown", "When it would start is not known.", ""
+        return "unknown", "unknown", "When it would start is not known.", NO_CHANGE
     before = wait + (estimate.prepare_s or 0.0) + (estimate.transfer_s or 0.0)
     run = None if estimate.run_assumed else estimate.run_s
     soonest, latest = before + (run or 0.0), before + (weighed.size.walltime_s if run is None else run)
     if soonest > left_s:
         end = clock.now + timedelta(seconds=soonest)
-        change = "" if run is None else f"--deadline {end + timedelta(minutes=1):%Y-%m-%dT%H:%MZ}"
+        change = NO_CHANGE if run is None else Change(f"--deadline {end + timedelta(minutes=1):%Y-%m-%dT%H:%MZ}")
         return "fail", f"not before {_moment(end)}", f"It would end about {_moment(end)} at the earliest.", change
     if latest <= left_s and not estimate.forecast.beyond:
         end = clock.now + timedelta(seconds=latest)
-        return "pass", f"by {_moment(end)}", f"It would have ended by {_moment(end)}.", ""
-    return "unknown", "unknown", "It may start in time, but how long it runs is not known: add --runtime.", ""
+        return "pass", f"by {_moment(end)}", f"It would have ended by {_moment(end)}.", NO_CHANGE
+    return "unknown", "unknown", "It may start in time, but how long it runs is not known: add --runtime.", NO_CHANGE
 
 
 def max_charge(envelope: Envelope, weighed: Weighed, *, soft: bool) -> Verdict:
@@ -94,8 +94,8 @@ def max_charge(envelope: Envelope, weighed: Weighed, *, soft: bool) -> Verdict:
         said = f"It is charged at most {observed}."
         return verdict("max charge", "pass", observed, required, said, soft=soft)
     change = f"--max-charge {math.ceil(charge * 10) / 10:g}"
-    said = f"It can be charged {observed}: ask for {change}, or for less."
-    return verdict("max charge", "fail", observed, required, said, change=change, soft=soft)
+    said, may = f"This job may cost up to {observed}.", Change(change, f"ask for {change}, or for less")
+    return verdict("max charge", "fail", observed, required, said, change=may, soft=soft)
 
 
 def credit(envelope: Envelope, place: Place, weighed: Weighed, told: Balances | None) -> Verdict:
@@ -135,6 +135,14 @@ class _Charge(NamedTuple):
         said = f"{balance.account} has {words.amount(balance.left, unit)} left"
         return f"{said}, {words.amount(taken, unit)} of it taken by tasks of yours" if taken else said
 
+    def beyond(self, balance: Balance, required: str) -> str:
+        """What it may cost, and that there is less; a unit that is the same is said once."""
+        has = self.has(balance)
+        if self.amount is None:
+            return has
+        left = words.amount(balance.left, self.unit or balance.unit)
+        return f"This job may cost up to {required}, and {has.replace(f'{left} left', f'{left.split()[0]} left')}"
+
 
 def _against(balance: Balance, charge: _Charge, place: Place, weighed: Weighed, told: Balances) -> Verdict:
     left = words.amount(charge.left(balance), charge.unit or balance.unit)
@@ -146,9 +154,8 @@ def _against(balance: Balance, charge: _Charge, place: Place, weighed: Weighed, 
         may = "what it is charged is not known" if charge.amount is None else f"it is charged at most {required}"
         return verdict("credit", "pass", left, required, f"{charge.has(balance)}; {may}.")
     change = _cheaper(balance, charge, place, weighed, told)
-    said = charge.has(balance) + ("" if charge.amount is None else f", and it can be charged {required}")
-    ask = f": ask for {change}" if change else ": name another --account, or another --site"
-    return verdict("credit", "fail", left, required, f"{said}{ask}.", change=change)
+    ask = f"{change} would fit" if change else "name another --account, or another --site"
+    return verdict("credit", "fail", left, required, f"{charge.beyond(balance, required)}.", change=Change(change, ask))
 
 
 def _cheaper(balance: Balance, charge: _Charge, place: Place, weighed: Weighed, told: Balances) -> str:
@@ -187,7 +194,7 @@ def within_caps(envelope: Envelope, place: Place, weighed: Weighed, world: World
         no = budget.refused(each, charge, weighed.size.walltime_s, unknown=envelope.unknown_charge)
         if no is not None:
             required = f"at most {words.charge(each.left, each.cap.unit)}"
-            return verdict("budget", "fail", no.observed, required, no.sentence, change=no.change)
+            return verdict("budget", "fail", no.observed, required, f"{no.fact}.", change=no.change)
     observed = "unknown" if charge.at_most is None else words.charge(charge.at_most, charge.unit)
     required = ", ".join(budget.named(each.cap) for each in mine) or "any"
     return verdict("budget", "pass", observed, required, "It is within your caps.")

@@ -43,6 +43,22 @@ class Clock(NamedTuple):
 NOW = "capacity now"
 """The rule that never refuses, and is no wish either: waiting is what the forecast counts."""
 
+
+class Change(NamedTuple):
+    """The smallest change that would pass, as options, and what to do, which is said behind the fact."""
+
+    option: str = ""
+    advice: str = ""
+
+
+NO_CHANGE = Change()
+
+
+def ask_for(option: str, *, most: bool = False) -> Change:
+    """``ask for at most --time 2h``; no change where there is no such option."""
+    return Change(option, f"ask for {'at most ' if most else ''}{option}") if option else NO_CHANGE
+
+
 Judge = Callable[[Envelope, Place, Clock], Verdict]
 
 HEADINGS: dict[str, Heading] = {
@@ -64,11 +80,13 @@ def verdict(
     required: object,
     sentence: str,
     *,
-    change: str = "",
+    change: Change = NO_CHANGE,
     soft: bool = False,
 ) -> Verdict:
-    """One rule's answer. ``change`` is the smallest one that would pass, as options, where there is one."""
+    """One rule's answer. ``sentence`` is the fact; what to do about it follows, where there is something."""
+    option, advice = change if answer == "fail" else NO_CHANGE
+    said = f"{sentence.removesuffix('.')}: {advice}." if advice else sentence
     return Verdict(
         rule=rule, heading=HEADINGS[rule], answer=answer, observed=str(observed), required=str(required),
-        sentence=sentence, change=change if answer == "fail" else "", soft=soft,
+        sentence=said, change=option, advice=advice, soft=soft,
     )  # fmt: skip

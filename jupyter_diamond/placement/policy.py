@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -12,11 +13,12 @@ from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import Snapshot
 
 from . import sentences
+from .advice import with_advice
 from .candidates import Judged, candidates_at, refused
 from .caps import for_envelope
 from .forecast.wait import Forecaster
 from .judging import Bench
-from .objectives import by_completion, drawn, one_unit
+from .objectives import Equal, among_equals, by_completion, cheaper, decided, drawn, one_unit
 from .place import Clock, Place
 from .world import World
 
@@ -45,11 +47,13 @@ def decide(
     bench = Bench(envelope, clock)
     places = list(_places(envelope, snapshot, sites))
     judged, said = _comparable(envelope, candidates_at(envelope, places, bench, world), mode)
+    judged = with_advice(envelope, judged, clock, world, pinned=mode == "pinned")
     ranked = _ranked(envelope, judged, mode)
     ranks = {at: rank for rank, at in enumerate(ranked, start=1)}
     candidates = tuple(_with_rank(each.candidate, ranks.get(at)) for at, each in enumerate(judged))
     chosen = ranked[0] if ranked else None
     ties, tie_break = _ties(envelope, judged, ranked)
+    named = [at for at in ties if _by_name(judged, ranked[0], at)]
     return Decision(
         made_at=now,
         snapshot_id=snapshot.id,
@@ -57,7 +61,7 @@ def decide(
         envelope=envelope,
         candidates=candidates,
         chosen=chosen,
-        sentence=sentences.why_here(envelope, candidates, [each.place for each in judged], ranked, ties),
+        sentence=sentences.why_here(envelope, candidates, [each.place for each in judged], ranked, named),
         ties=ties,
         tie_break=tie_break,
         seed=(envelope.seed or 0) if envelope.objective == "random" else None,
@@ -92,21 +96,29 @@ def _ranked(envelope: Envelope, judged: list[Judged], mode: Mode) -> list[int]:
         lots = drawn([name(at) for at in open_], envelope.seed or 0)
         by_lot = [open_[at] for at in lots]
         return sorted(by_lot, key=lambda at: judged[at].standing.unmet)
-    return sorted(open_, key=lambda at: (*judged[at].standing, name(at)))
+    ranked = sorted(open_, key=lambda at: judged[at].standing[:2])
+    groups = itertools.groupby(ranked, key=lambda at: judged[at].standing[:2])
+    return [each.at for _, equals in groups for each in among_equals(_equal(judged, list(equals)))]
+
+
+def _equal(judged: list[Judged], ats: Sequence[int]) -> list[Equal]:
+    return [Equal.of(at, judged[at].candidate, judged[at].standing.ties) for at in ats]
 
 
 def _ties(envelope: Envelope, judged: list[Judged], ranked: list[int]) -> tuple[tuple[int, ...], str]:
     """Those that are as good as the first by the objective, and what decided between them."""
     if not ranked or envelope.objective == "random":
         return (), ""
-    first = judged[ranked[0]].standing
-    equal = [at for at in ranked[1:] if judged[at].standing[:2] == first[:2]]
-    wholly = tuple(at for at in equal if judged[at].standing == first)
-    if not equal:
-        return (), ""
-    if wholly:
-        return wholly, "by name"
-    return (), "by what would lie idle, then by your preference"
+    first, *others = ranked
+    equal = [at for at in others if judged[at].standing[:2] == judged[first].standing[:2]]
+    best, *rest = _equal(judged, [first, *equal])
+    return tuple(equal), decided(best, rest)
+
+
+def _by_name(judged: list[Judged], first: int, other: int) -> bool:
+    """Nothing but the name puts the first one before the other."""
+    best, equal = _equal(judged, [first, other])
+    return best.ties == equal.ties and not cheaper(best, equal)
 
 
 def _places(envelope: Envelope, snapshot: Snapshot, sites: tuple[Site, ...]) -> Iterator[Place]:

@@ -9,7 +9,7 @@ from jupyter_diamond.model.snapshot import NO_LIMIT, NodeShape, SiteReading
 from . import words
 from .kinds import gpus_for, suits
 from .limits import allows, node_choices, walltime_cap
-from .place import Clock, Place, verdict
+from .place import NO_CHANGE, Change, Clock, Place, ask_for, verdict
 
 
 def pin(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
@@ -20,7 +20,7 @@ def pin(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     observed, required = words.place(here, place.partition), words.place(site, partition or "")
     if site != here or partition not in (None, place.partition):
         change = f"--site {here}:{place.partition}" if partition is not None else f"--site {here}"
-        return verdict("pin", "fail", observed, required, f"You pinned it to {required}.", change=change)
+        return verdict("pin", "fail", observed, required, f"You pinned it to {required}.", change=Change(change))
     return verdict("pin", "pass", observed, required, "You pinned it here.")
 
 
@@ -32,8 +32,8 @@ def sites(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     required = ", ".join(named)
     if here in named:
         return verdict("sites", "pass", here, required, "It is one of the sites that you named.")
-    change = f"--sites {','.join((*named, here))}"
-    return verdict("sites", "fail", here, required, f"You named {required} only: ask for {change}.", change=change)
+    change = ask_for(f"--sites {','.join((*named, here))}")
+    return verdict("sites", "fail", here, required, f"You named {required} only.", change=change)
 
 
 def health(_envelope: Envelope, place: Place, clock: Clock) -> Verdict:
@@ -68,8 +68,9 @@ def partition_open(_envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
         known = [each.partition for each in place.reading.records] if place.reading is not None else []
         if not known:
             return verdict("partition", "unknown", "unknown", "up", "Its partitions are not known yet.")
-        sentence = f"It has no partition {place.partition}: choose one of {', '.join(known)}."
-        change = f"--site {place.site.name}:{known[0]}" if len(known) == 1 else ""
+        sentence = f"It has no partition {place.partition}."
+        option = f"--site {place.site.name}:{known[0]}" if len(known) == 1 else ""
+        change = Change(option, f"choose {option or 'one of ' + ', '.join(known)}")
         return verdict("partition", "fail", "no such partition", place.partition, sentence, change=change)
     if record.state == "up":
         return verdict("partition", "pass", "up", "up", "It takes jobs.")
@@ -99,10 +100,12 @@ def capacity(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
     answers = [(shape, fits(envelope, shape)) for shape in shapes]
     too_small = bool(shapes) and all(answer is False for _, answer in answers)
     if isinstance(most, int) and most < asked:
-        change = f"--nodes {most}" if most and not too_small else ""
-        said = f"It gives one job at most {words.count(most, 'node')}: ask for at most --nodes {most}."
+        change = ask_for(f"--nodes {most}" if most else "", most=True)
+        said = f"It gives one job at most {words.count(most, 'node')}."
         if too_small:
-            said = f"{said[:-1]}; and {words.clause(_too_small(envelope, shapes)[0])}."
+            why, less = _too_small(envelope, shapes)
+            said = f"{said.removesuffix('.')}, and {words.clause(why)}."
+            change = ask_for(f"{change.option} {less.option}" if change.option and less.option else "", most=True)
         return verdict("capacity", "fail", words.count(most, "node"), words.count(asked, "node"), said, change=change)
     if not shapes:
         return verdict("capacity", "unknown", "unknown", required, "What its nodes can hold is not known.")
@@ -121,8 +124,9 @@ def _enough_nodes(
     away = any(shape.nodes == 0 for shape, answer in answers if answer is not False)
     observed = f"{words.count(large, 'node')} that large"
     if perhaps < asked and not away:
-        sentence = f"It has {words.count(perhaps, 'node')} that large in service: ask for at most --nodes {perhaps}."
-        return verdict("capacity", "fail", observed, required, sentence, change=f"--nodes {perhaps}")
+        sentence = f"It has {words.count(perhaps, 'node')} that large in service."
+        change = ask_for(f"--nodes {perhaps}" if perhaps else "", most=True)
+        return verdict("capacity", "fail", observed, required, sentence, change=change)
     if all(answer is not True for _, answer in answers):
         return verdict("capacity", "unknown", "unknown", required, "Not all that its nodes can hold is known.")
     if large < asked:
@@ -145,13 +149,14 @@ def _least(envelope: Envelope) -> str:
     return f"{envelope.nodes.min} nodes x {node}" if envelope.nodes.min > 1 else node
 
 
-def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> tuple[str, str]:
+def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> tuple[str, Change]:
     """What is too small, and the smallest change that one kind of node would pass."""
     cpus = max((shape.cpus for shape in shapes if shape.cpus is not None), default=0)
     gpus = max((shape.gpus for shape in shapes if shape.gpus is not None), default=0)
     held = max((shape.memory_bytes for shape in shapes if shape.memory_bytes is not None), default=None)
     lacks, changes = [], []
-    no_gpus = "It has no GPUs" if envelope.gpus.min and not gpus else ""
+    if envelope.gpus.min and not gpus:
+        return "It has no GPUs.", NO_CHANGE
     if envelope.gpus.min > gpus > 0:
         lacks.append(words.count(gpus, "GPU"))
         changes.append(f"--gpus {gpus}")
@@ -162,13 +167,10 @@ def _too_small(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> tuple[str, 
         lacks.append(f"{words.memory(held)} of memory")
         changes.append(f"--memory {words.memory(held)}")
     change = _nearest(envelope, shapes)
-    largest = f"its largest node has {' and '.join(lacks)}: ask for at most {' '.join(changes)}."
-    if no_gpus:
-        return (f"{no_gpus}, and {largest}" if lacks else f"{no_gpus}."), ""
     if lacks and change == " ".join(changes):
-        return f"{largest[0].upper()}{largest[1:]}", change
-    ask = f"ask for at most {change}" if change else "ask for less of one of them"
-    return f"None of its nodes has {_least(envelope)} at once: {ask}.", change
+        return f"Its largest node has {' and '.join(lacks)}.", ask_for(change, most=True)
+    less = ask_for(change, most=True) if change else Change("", "ask for less of one of them")
+    return f"None of its nodes has {_least(envelope)} at once.", less
 
 
 def _nearest(envelope: Envelope, shapes: tuple[NodeShape, ...]) -> str:
@@ -205,18 +207,18 @@ def walltime(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:
         return verdict("walltime", "unknown", "unknown", required, "Its time limit is not known.")
     longest = max(known, key=lambda nodes: known[nodes])
     said = words.duration(known[longest])
-    sentence = _too_long(envelope, place, longest, known[longest])
-    change = f"--time {words.time_option(known[longest])}" if known[longest] > 0 else ""
+    sentence, change = _too_long(envelope, place, longest, known[longest])
     return verdict("walltime", "fail", said, required, sentence, change=change)
 
 
-def _too_long(envelope: Envelope, place: Place, nodes: int, cap: int) -> str:
+def _too_long(envelope: Envelope, place: Place, nodes: int, cap: int) -> tuple[str, Change]:
     steps = place.policy.walltime_by_nodes if place.policy is not None else ()
     allowed = f"allows {words.duration(cap)}" + (f" to a job of {words.count(nodes, 'node')}" if steps else "")
-    sentence = f"It {allowed}: ask for at most --time {words.time_option(cap)}"
+    shorter = ask_for(f"--time {words.time_option(cap)}" if cap > 0 else "", most=True)
     edges = (step.nodes + 1 for step in steps if step.nodes >= envelope.nodes.max)
     larger = [n for n in edges if allows(walltime_cap(place.record, n), envelope.walltime_s.min)]
-    return sentence + (f", or for --nodes {larger[0]}" if larger else "") + "."
+    more = f", or for --nodes {larger[0]}" if larger and shorter.option else ""
+    return f"It {allowed}.", shorter._replace(advice=shorter.advice + more)
 
 
 def whole_node(envelope: Envelope, place: Place, _clock: Clock) -> Verdict:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jupyter_diamond.model.decision import Candidate, Verdict
+from jupyter_diamond.model.decision import Candidate
 from jupyter_diamond.model.envelope import Envelope
 
 from . import words
-from .comparison import because, blockers, distinct, lack, name, unmet
+from .comparison import against, because, blockers, lack, name, unmet
 from .estimate_words import UNKNOWN, charge, starts
+from .most import most_anywhere
 from .place import Place
 
 MANY_UNITS = (
@@ -25,7 +26,7 @@ def why_here(
     candidates: Sequence[Candidate],
     places: Sequence[Place],
     ranked: Sequence[int],
-    ties: Sequence[int],
+    named: Sequence[int],
 ) -> str:
     """Why here; or, when nothing is feasible, each site's reason with the smallest change that would pass."""
     if not candidates:
@@ -38,7 +39,8 @@ def why_here(
     lot = f", drawn by lot (seed {envelope.seed or 0})" if envelope.objective == "random" else ""
     sentence = f"{name(chosen[0])}{pinned} {_start(envelope, *chosen)}{_cost(chosen[0])}{lot}"
     others = [
-        lack(envelope, (candidates[at], places[at]), chosen, tie=at in ties) for at in _worth_a_word(candidates, ranked)
+        lack(envelope, (candidates[at], places[at]), chosen, tie=at in named)
+        for at in _worth_a_word(candidates, ranked)
     ]
     refused = [] if envelope.site is not None else _refusals(candidates, ranked)
     return "; ".join([sentence, *others, *refused]) + "."
@@ -101,12 +103,6 @@ def _cost(candidate: Candidate) -> str:
     return "" if said == UNKNOWN else f", and costs {said}"
 
 
-def _said(verdict: Verdict) -> str:
-    """A refusal with its smallest change, once."""
-    change = verdict.change if verdict.change and verdict.change not in verdict.sentence else ""
-    return words.clause(verdict.sentence) + (f" (it would pass with {change})" if change else "")
-
-
 def _refusals(candidates: Sequence[Candidate], ranked: Sequence[int]) -> list[str]:
     """One reason for each site of which no candidate is left."""
     alive = {candidates[at].site for at in ranked}
@@ -115,22 +111,30 @@ def _refusals(candidates: Sequence[Candidate], ranked: Sequence[int]) -> list[st
         if site not in alive:
             closest = _closest(candidates, site)
             verb = "refused" if _failures(closest) else "left out"
-            refused.append(f"{site} {verb}: {_said(blockers(closest)[0])}")
+            refused.append(f"{name(closest)} {verb}: {against(closest)}")
     more = len(refused) - _REFUSALS
     return [*refused[:_REFUSALS], f"{words.count(more, 'more site')} refused"] if more > 0 else refused
 
 
 def _closest(candidates: Sequence[Candidate], site: str) -> Candidate:
-    """The candidate of a site that needs the fewest changes."""
+    """The candidate of a site that needs the fewest changes; before it, one where changes help at all."""
     own = [candidate for candidate in candidates if candidate.site == site]
-    return min(own, key=lambda each: (_failures(each), len(blockers(each)), each.partition))
+    return min(
+        own, key=lambda each: (_elsewhere(each), _hopeless(each), _failures(each), len(blockers(each)), each.partition)
+    )
+
+
+def _elsewhere(candidate: Candidate) -> bool:
+    # a partition that the pin excludes is the last one to talk about
+    return any(each.rule == "pin" and each.answer == "fail" for each in candidate.verdicts)
+
+
+def _hopeless(candidate: Candidate) -> bool:
+    return any(not (each.change or each.advice) for each in blockers(candidate) if each.answer == "fail")
 
 
 def _failures(candidate: Candidate) -> int:
-    # a partition that the pin excludes is the last one to talk about
-    return sum(
-        10 if each.rule == "pin" else 1 for each in candidate.verdicts if each.answer == "fail" and not each.soft
-    )
+    return sum(each.answer == "fail" and not each.soft for each in candidate.verdicts)
 
 
 def _nowhere(envelope: Envelope, candidates: Sequence[Candidate]) -> str:
@@ -139,10 +143,11 @@ def _nowhere(envelope: Envelope, candidates: Sequence[Candidate]) -> str:
     asked = [site for site in sites if envelope.site in (None, site)]
     if not asked:
         return f"There is no site {envelope.site}: choose one of {', '.join(sites)}."
+    most = most_anywhere(envelope, candidates) if envelope.site is None else None
     reasons: dict[str, list[str]] = {}
-    for site in asked:
+    for site in asked if most is None else [each for each in asked if each not in most.sites]:
         closest = _closest(candidates, site)
-        said = ", and ".join(_said(verdict) for verdict in distinct(blockers(closest)))
+        said = against(closest)
         if not _failures(closest):
             said += f" (to try it all the same, name --site {site})"
         reasons.setdefault(said, []).append(name(closest))
@@ -151,7 +156,8 @@ def _nowhere(envelope: Envelope, candidates: Sequence[Candidate]) -> str:
     where = f"{envelope.site} cannot" if envelope.site else "No site can" if never else "No site is known to be able to"
     silent = all(_silent(candidate) for candidate in candidates if candidate.site in asked)
     again = " Try again when one answers: %diamond sites shows since when each is silent, and why." if silent else ""
-    return f"{where} run this. " + "; ".join(parts) + f".{again}"
+    lead = [] if most is None else [most.sentence]
+    return f"{where} run this. {'; '.join([*lead, *parts])}.{again}"
 
 
 def _silent(candidate: Candidate) -> bool:

@@ -200,6 +200,7 @@ export interface Estimate {
   charge: number | null;
   charge_at_most: number | null;
   charge_unit: string;
+  charge_why: string;
   charge_per_hour: number | null;
   charge_least_s: number;
   charged: boolean;
@@ -613,6 +614,8 @@ export interface Verdict {
   required: string;
   sentence: string;
   change: string;
+  advice: string;
+  moot: boolean;
   soft: boolean;
 }
 

@@ -61,9 +61,9 @@ function estimated(next: Candidate, chosen: Candidate): string {
 export function tied(decision: Decision): string {
   const equals = decision.ties.flatMap(at => decision.candidates[at] ?? []).map(place);
   if (equals.length > 0) {
-    return `Equally good: ${equals.join(', ')}; decided ${decision.tie_break}.`;
+    return `Equal by the objective: ${equals.join(', ')}; decided ${decision.tie_break}.`;
   }
-  return decision.tie_break === '' ? '' : `Others are equally good by the objective, decided ${decision.tie_break}.`;
+  return decision.tie_break === '' ? '' : `Others are equal by the objective, decided ${decision.tie_break}.`;
 }
 
 /** For what it was decided: `for earliest completion`, `for random (seed 7)`. */

@@ -97,7 +97,7 @@ def test_html_has_every_candidate_with_every_verdict_estimate_and_size():
     assert made.count("<td>health</td>") == 3
     assert "It has 1 GPU. It would pass with --gpus 1." in made
     assert "fabric (wish)" in made
-    assert "anvil:gpu: it has 1 GPU; it would pass with --gpus 1." in made
+    assert "anvil:gpu: it has 1 GPU (it would pass with --gpus 1)." in made
 
 
 def test_html_is_readable_in_both_themes():
@@ -127,7 +127,7 @@ def test_a_dataframe_has_numbers_to_work_with_and_gaps_where_nothing_is_known():
         600, 300, 1500, 4200, 4,
     ]  # fmt: skip
     assert frame["charge"].isna().tolist() == [False, True, True]
-    assert frame["capacity"].tolist() == ["yes", "yes", "NO"]
+    assert frame["capacity"].tolist() == ["ok", "ok", "NO"]
     assert frame["in all s"].idxmin() == "delta:gpu"
     assert frame.attrs["sentence"] == "delta:gpu starts now."
 

@@ -44,8 +44,8 @@ NOWHERE = [
     (
         "more memory on a GPU than any has", {**GPU, "gpu_memory_bytes": 200 * GIB},
         (at("delta", record("a100", A100)), at("vista", record("h200", H200))), {},
-        ("No site can run this. delta:a100: its GPUs have 40G each: ask for at most --gpu-memory 40G; "
-        "vista:h200: its GPUs have 141G each: ask for at most --gpu-memory 141G."),
+        ("No site can run this. You asked for 200G per GPU; the most that you can get is 141G (vista:h200): "
+        "--gpu-memory 141G."),
     ),
     ("no site at all", {}, (), {}, "No site is configured: add one to the site catalogue."),
     (
@@ -68,12 +68,12 @@ NOWHERE = [
     ),
     (
         "nothing left on the account", GPU, (at("delta", record("a100", A100, policy=SU)),), {"delta": left(0.0)},
-        ("No site can run this. delta:a100: abc has 0 SUs left, and it can be charged 1 SU: name another --account, or "
+        ("No site can run this. delta:a100: this job may cost up to 1 SU, and abc has 0 left: name another --account, or "
         "another --site."),
     ),
     (
         "nothing left on this account", GPU, (at("delta", record("a100", A100, policy=SU)),), {"delta": left(0.0, 9.0)},
-        "No site can run this. delta:a100: abc has 0 SUs left, and it can be charged 1 SU: ask for --account def.",
+        "No site can run this. delta:a100: this job may cost up to 1 SU, and abc has 0 left: --account def would fit.",
     ),
 ]  # fmt: skip
 

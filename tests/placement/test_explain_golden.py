@@ -134,21 +134,27 @@ def test_what_starts_now_says_what_it_costs_and_what_the_next_best_lacks():
     )
     blocks = unwrapped(decision)
     assert flat(blocks[0]) == decision.sentence
-    assert blocks[1] == ("Decided 2026-11-30 14:10:00 UTC, by the rules, for earliest completion, from snapshot 41.")
+    assert blocks[1] == (
+        "You asked: --cpus 8 --gpus 2 --time 4h --runtime 2h\n"
+        "Decided 2026-11-30 14:10:00 UTC, by the rules, for earliest completion, from snapshot 41."
+    )
     assert blocks[2] == (
-        "Size: 8 cores, 2 GPUs, for 4 h.\nTime: no wait + 2 h run = 2 h.\nCharge: about 4 SU, at most 8."
+        "Size: 8 cores, 2 GPUs, time limit 4 h.\n"
+        "Time: no wait + 2 h run = 2 h; done about 16:10 UTC, by 18:10 at the latest if it starts at 14:10.\n"
+        "Run time: your --runtime 2h.\n"
+        "Charge: about 4 SU, at most 8."
     )
     assert flat(blocks[3]) == (
         "Next best: - vista:gh: no wait + 2 h 30 min run = 2 h 30 min; done 30 min later; about 7.5 SU, at most 12."
     )
     assert blocks[4] == "Refused:\n  - delta:cpu: it has no GPUs."
     assert table(blocks[5]) == [
-        ["candidate", "account", "size", "starts", "runs", "in all", "charge", "ahead", "age"],
-        [">", "delta:gpuA100x4", "abc-gpu", "8 cores, 2 GPUs", "now", "2 h", "2 h", "about 4 SU, at most 8", "0", "12 s"],
+        ["candidate", "account", "size", "starts", "runs", "in all", "charge", "jobs ahead", "data age"],
+        ["> 1", "delta:gpuA100x4", "abc-gpu", "8 cores, 2 GPUs", "now", "2 h", "2 h", "about 4 SU, at most 8", "0", "12 s"],
         ["2", "vista:gh", "abc-gpu", "8 cores, 2 GPUs", "now", "2 h 30 min", "2 h 30 min", "about 7.5 SU, at most 12",
          "0", "12 s"],
-        ["delta:cpu", "abc-gpu", "-", "-", "-", "-", "-", "40", "12 s"],
     ]  # fmt: skip
+    assert blocks[6] == "Checks (only what somebody does not pass):\ncandidate  node size\ndelta:cpu  NO"
 
 
 def test_what_is_not_known_of_the_choice_is_not_held_against_another_in_silence():
@@ -162,8 +168,10 @@ def test_what_is_not_known_of_the_choice_is_not_held_against_another_in_silence(
         "; vista:gh would start now but runs 30 min longer (as work of yours did), needs 5 min to get ready (not known "
         "of delta:gpuA100x4) and would be done 35 min later."
     )
-    assert unwrapped(decision)[2].splitlines()[1:3] == [
-        "Time: no wait + 1 h 30 min run = 1 h 30 min.",
+    assert unwrapped(decision)[2].splitlines()[1:5] == [
+        "Time: no wait + 1 h 30 min run = 1 h 30 min; done about 15:40 UTC, by 18:10 at the latest if it",
+        "starts at 14:10.",
+        "Run time: your --runtime 2h.",
         "Speed: work of yours took 0.75 times as long there as at your sites on the whole.",
     ]
 
@@ -180,7 +188,10 @@ def test_who_has_room_for_less_says_on_how_many_gpus_it_would_run_and_what_it_gi
         reading(alone.model_copy(update={"shapes": (alone.shapes[0].model_copy(update={"gpus": 1}),)})),
     )
     blocks = unwrapped(decision)
-    assert flat(blocks[4]) == "Ties: - delta:gpuA100x4 is equally good, decided by name."
+    assert flat(blocks[4]) == (
+        "Ties: - delta:gpuA100x4 is equally early, decided by name. - Charges of different sites are not compared: "
+        "anvil:gpu, delta:gpuA100x4: about 2.2 SU, at most 8."
+    )
     assert flat(blocks[5]).endswith(
         "- vista:gh with 8 cores, 1 GPU: no wait + 2 h run = 2 h; done 54 min later; about 3 SU, at most 6; it gives "
         "whole nodes only."
@@ -196,12 +207,15 @@ def test_who_has_room_for_less_says_on_how_many_gpus_it_would_run_and_what_it_gi
 def test_who_waits_behind_a_job_reads_which_one_how_sure_that_is_and_why_not_where_it_would_start_now():
     decision = waits_behind_a_job()
     assert decision.sentence == (
-        "delta:gpuA100x4 starts in about 10 min (5-25), behind job 790, whose nodes should free about 14:20 UTC, and "
-        "costs about 4 SU, at most 8; vista:gh would start now but needs 40 min to move the data and would be done "
-        "30 min later; anvil refused: it has no GPUs."
+        "delta:gpuA100x4 starts in about 10 min (5-25), behind job 790 (runs now, should free its nodes about 14:20 "
+        "UTC), and costs about 4 SU, at most 8; vista:gh would start now but needs 40 min to move the data and would be "
+        "done 30 min later; anvil:shared refused: it has no GPUs."
     )
     blocks = unwrapped(decision)
-    assert blocks[2].splitlines()[1] == "Time: 10 min wait + 2 h run + 1 min to get ready = 2 h 11 min."
+    assert flat(blocks[2]).startswith(
+        "Size: 8 cores, 2 GPUs, time limit 4 h. Time: 10 min wait + 2 h run + 1 min to get ready = 2 h 11 min; done "
+        "about 16:21 UTC, by 18:20 at the latest if it starts at 14:20."
+    )
     assert flat(blocks[3]) == (
         "Next best: - vista:gh: no wait + 2 h run + 1 min to get ready + 40 min to move data = 2 h 41 min; "
         "done 30 min later; about 6 SU, at most 12."
@@ -214,19 +228,17 @@ def test_who_is_refused_everywhere_reads_every_reason_with_its_smallest_change()
     decision = refused()
     assert decision.sentence == (
         "No site can run this. anvil:shared: it has no GPUs; "
-        "delta:gpuA100x4: its largest node has 4 GPUs: ask for at most --gpus 4, and it allows 2 d: ask for at most "
-        "--time 2d; "
-        "vista:gh: it takes no jobs now: the site set it to drain, and its largest node has 4 GPUs: ask for at most "
-        "--gpus 4, and it allows 2 d: ask for at most --time 2d."
+        "delta:gpuA100x4: its largest node has 4 GPUs, and it allows 2 d: ask for both --gpus 4 and --time 2d; "
+        "vista:gh: it takes no jobs now: the site set it to drain."
     )
     blocks = unwrapped(decision)
     assert blocks[2] == (
         "Refused:\n"
         "  - anvil:shared: it has no GPUs.\n"
-        "  - delta:gpuA100x4, vista:gh: its largest node has 4 GPUs: ask for at most --gpus 4.\n"
-        "  - delta:gpuA100x4, vista:gh: it allows 2 d: ask for at most --time 2d.\n"
+        "  - delta:gpuA100x4: its largest node has 4 GPUs, and it allows 2 d: ask for both --gpus 4 and\n"
+        "    --time 2d.\n"
         "  - vista:gh: it takes no jobs now: the site set it to drain."
     )
-    assert [row[-3:] for row in table(blocks[3])] == [
-        ["partition", "capacity", "walltime"], ["yes", "NO", "yes"], ["yes", "NO", "NO"], ["NO", "NO", "NO"],
+    assert [row[-3:] for row in table(blocks[3])[1:]] == [
+        ["takes jobs", "node size", "time limit"], ["ok", "NO", "ok"], ["ok", "NO", "NO"], ["NO", "NO", "NO"],
     ]  # fmt: skip

@@ -179,7 +179,7 @@ def test_what_a_job_can_be_charged_is_on_the_account(case, balances, account, an
 def test_an_account_without_credit_is_refused_by_name_and_cannot_be_pinned():
     decision = ask(gpus(4, hours=2, site="it"), balances=told(("abc", 0.0)))
     assert decision.choice is None
-    assert "abc has 0 GPU-hours left, and it can be charged 8 GPU-hours" in decision.sentence
+    assert "this job may cost up to 8 GPU-hours, and abc has 0 left" in decision.sentence
 
 
 def test_a_smaller_size_is_taken_where_only_that_is_on_the_account():

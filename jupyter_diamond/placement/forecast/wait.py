@@ -53,6 +53,7 @@ class Forecaster:
     """For all sites of which nothing is learnt: what it works out for one of them holds for the others."""
     _floors: dict[str, Floor] = field(default_factory=dict)
     _pools: dict[tuple[str, str, bool], Pool | None] = field(default_factory=dict)
+    _running: dict[str, frozenset[str]] = field(default_factory=dict)
     _starts: dict[tuple[tuple[str, str, bool], Waiting], Start] = field(default_factory=dict)
 
     def forecast(self, site: str, partition: str, size: Size, look: Look) -> Forecast:
@@ -71,7 +72,7 @@ class Forecaster:
         new = [ask for ask in dict.fromkeys(asks) if (key, ask) not in self._starts]
         started = replay_all(pool.board, new, rank=pool.rank(queue.own_priority))
         self._starts.update(zip([(key, ask) for ask in new], started, strict=True))
-        return [self._banded(site, self._from_replay(self._starts[key, ask])) for ask in asks]
+        return [self._banded(site, self._from_replay(site, self._starts[key, ask])) for ask in asks]
 
     def sees(self, site: str) -> bool:
         """Whether its queue is there as a whole, and a replay of it is to be trusted."""
@@ -92,7 +93,7 @@ class Forecaster:
         if found is None:
             return None
         others, rank, ours = found
-        return self._banded(site, self._from_replay(replay(others.board, ours, rank=rank)))
+        return self._banded(site, self._from_replay(site, replay(others.board, ours, rank=rank)))
 
     def _pool(self, queue: SiteQueue, partition: str, *, whole_node: bool) -> Pool | None:
         key = (queue.site, partition, whole_node)
@@ -107,7 +108,7 @@ class Forecaster:
             self._floors[queue.site] = floor
         return floor
 
-    def _from_replay(self, start: Start) -> Forecast:
+    def _from_replay(self, site: str, start: Start) -> Forecast:
         if start.wait_s < 1.0:
             return Forecast(wait_s=0.0, method="fits_now", because="enough is free")
         if start.beyond:
@@ -115,11 +116,25 @@ class Forecaster:
                 wait_s=HORIZON_S, method="replay", beyond=True, because="what is visible keeps it busy for 2 days"
             )
         when = datetime.fromtimestamp(self.now + start.wait_s, timezone.utc).strftime("%H:%M")
+        return Forecast(wait_s=start.wait_s, method="replay", because=self._behind(site, start, when))
+
+    def _behind(self, site: str, start: Start, when: str) -> str:
+        """Who is ahead: the jobs that wait, and the one whose end lets ours start, which runs or is one of them."""
         jobs = f"{start.behind} waiting {'job' if start.behind == 1 else 'jobs'}" if start.behind else ""
-        frees = f"job {start.freed_by}, whose nodes should free about {when} UTC" if start.freed_by else ""
-        ahead = " and ".join(filter(None, (jobs, frees)))
-        because = f"behind {ahead}" if ahead else f"predicted for {when} UTC"
-        return Forecast(wait_s=start.wait_s, method="replay", because=because)
+        frees = f"should free its nodes about {when} UTC"
+        if not start.freed_by:
+            return f"behind {jobs}" if jobs else f"predicted for {when} UTC"
+        if start.freed_by in self._running_at(site):
+            return f"behind {f'{jobs} and ' if jobs else ''}job {start.freed_by} (runs now, {frees})"
+        if start.behind > 1:
+            return f"behind {jobs} (of which job {start.freed_by} {frees})"
+        return f"behind job {start.freed_by} (waits as well, {frees})"
+
+    def _running_at(self, site: str) -> frozenset[str]:
+        if site not in self._running:
+            queue = self.queues.get(site)
+            self._running[site] = frozenset(job.id for job in queue.running) if queue is not None else frozenset()
+        return self._running[site]
 
     def _banded(self, site: str, forecast: Forecast) -> Forecast:
         low, high = self.bands.around(site, forecast)

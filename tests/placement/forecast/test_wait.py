@@ -49,7 +49,7 @@ def test_a_visible_queue_is_replayed_and_names_the_job_that_frees_the_nodes():
     said = forecast(site_queue(**FULL, pending=[job("812", gpus=1)]))
     assert said.method == "replay"
     assert said.wait_s > 0
-    assert said.because.startswith("behind 1 waiting job and job 812, whose nodes should free about ")
+    assert said.because.startswith("behind job 812 (waits as well, should free its nodes about ")
 
 
 def test_room_for_it_now_is_said_plainly():
