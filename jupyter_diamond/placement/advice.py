@@ -21,6 +21,7 @@ from .caps import for_envelope
 from .comparison import fact
 from .estimate_words import about
 from .judging import Bench
+from .objectives import unmet
 from .place import Clock, Place
 from .world import World
 
@@ -120,11 +121,18 @@ class _Trial(NamedTuple):
         verdicts = bench.judge(place)
         if refused(verdicts):
             return _Found(enough=False)
+        if not self._counts(bench.asked, place):
+            return _Found(enough=self.pinned or not unmet(verdicts)[0])
         # a queue is simulated only where its answer decides
         candidate = candidate_of(bench.asked, place, verdicts, bench, self.world, rough=bench.asked.deadline is None)
         needs_s = _too_short(candidate.candidate)
         allowed = candidate.candidate.feasible or (self.pinned and not refused(candidate.candidate.verdicts))
         return _Found(allowed and needs_s is None, needs_s)
+
+    def _counts(self, asked: Envelope, place: Place) -> bool:
+        """What a size takes there could still refuse it: its end, its charge, or a limit shorter than its run."""
+        shorter = asked.runtime is not None and asked.walltime_s != self.envelope.walltime_s
+        return bool(shorter or asked.deadline or asked.max_charge or place.site.name in self.world.balances)
 
 
 def _too_short(candidate: Candidate) -> float | None:

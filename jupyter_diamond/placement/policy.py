@@ -98,7 +98,11 @@ def _ranked(envelope: Envelope, judged: list[Judged], mode: Mode) -> list[int]:
         return sorted(by_lot, key=lambda at: judged[at].standing.unmet)
     ranked = sorted(open_, key=lambda at: judged[at].standing[:2])
     groups = itertools.groupby(ranked, key=lambda at: judged[at].standing[:2])
-    return [each.at for _, equals in groups for each in among_equals(_equal(judged, list(equals)))]
+    found: list[int] = []
+    for _, group in groups:
+        equals = list(group)
+        found += equals if len(equals) == 1 else [each.at for each in among_equals(_equal(judged, equals))]
+    return found
 
 
 def _equal(judged: list[Judged], ats: Sequence[int]) -> list[Equal]:

@@ -21,7 +21,7 @@ LINES = [
     ("fit --site nowhere", "There is no site 'nowhere'; the sites are: here."),
     (
         "fit --site here:gpu",
-        "here cannot run this. here:gpu: it has no partition gpu: choose one of machine (it would pass with --site here:machine).",
+        "here cannot run this. here:gpu: it has no partition gpu: choose --site here:machine.",
     ),
     ("fit --site 'here; touch /tmp/owned'", "There is no site 'here; touch /tmp/owned'; the sites are: here."),
     ("fit --site $(id)", "There is no site '$(id)'; the sites are: here."),
