@@ -132,7 +132,9 @@ class _Trial(NamedTuple):
     def _counts(self, asked: Envelope, place: Place) -> bool:
         """What a size takes there could still refuse it: its end, its charge, or a limit shorter than its run."""
         shorter = asked.runtime is not None and asked.walltime_s != self.envelope.walltime_s
-        return bool(shorter or asked.deadline or asked.max_charge or place.site.name in self.world.balances)
+        return bool(
+            shorter or asked.deadline or asked.max_charge or place.site.name in self.world.balances or self.world.spent
+        )
 
 
 def _too_short(candidate: Candidate) -> float | None:

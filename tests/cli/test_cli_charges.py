@@ -54,7 +54,7 @@ def test_what_a_job_cost_is_told_and_a_cap_refuses_the_next(cli):
     assert refused.status == 2
     assert refused.err == (
         "vista cannot run this. vista:gg: your cap of 0.01 node-hours in 24 hours (c.DiamondBudget.per_day) leaves "
-        "0.01 node-hours (0 node-hours spent, 0 node-hours reserved), and it can be charged 0.083 node-hours: raise the "
+        "0.01 node-hours (0 node-hours spent, 0 node-hours reserved), and this job may cost up to 0.083 node-hours: raise the "
         "cap, or ask for less.\n"
     )
     assert [each["id"] for each in cli.json("tasks")["tasks"]] == [task["id"]]

@@ -141,7 +141,7 @@ async def test_a_cap_is_kept_in_words_before_anything_is_stored(pool, tmp_path):
         await pool.submit(service, "pass", envelope=at("delta"), name="second")
     assert refused.value.message == (
         "delta cannot run this. delta:cpu: your cap of 0.5 core-hours in 24 hours (c.DiamondBudget.per_day) leaves "
-        "0.17 core-hours (0 core-hours spent, 0.33 core-hours reserved), and it can be charged 0.33 core-hours: ask for "
+        "0.17 core-hours (0 core-hours spent, 0.33 core-hours reserved), and this job may cost up to 0.33 core-hours: ask for "
         "--time 5m, or raise the cap."
     )
     assert [task.name for task in await service.tasks()] == ["fit"]

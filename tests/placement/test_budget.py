@@ -29,7 +29,7 @@ def test_a_cap_that_leaves_too_little_refuses_with_all_that_stands_against_it():
     assert too_dear(decision)
     assert decision.sentence == (
         "it cannot run this. it:gpu: your cap of 10 GPU-hours in 24 hours (c.DiamondBudget.per_day) leaves 6.5 GPU-hours "
-        "(2.5 GPU-hours spent, 1 GPU-hour reserved, 2 attempts of unknown charge), and it can be charged 8 GPU-hours: ask "
+        "(2.5 GPU-hours spent, 1 GPU-hour reserved, 2 attempts of unknown charge), and this job may cost up to 8 GPU-hours: ask "
         "for --time 1h37m, or raise the cap."
     )
     assert said(decision, "budget").change == "--time 1h37m"
@@ -92,7 +92,7 @@ def test_too_dear_is_only_what_nothing_else_refuses():
 ])  # fmt: skip
 def test_a_shorter_time_is_offered_only_where_it_is_charged_less(left, least_s, change):
     charge = Charge(unit="GPU-hour", at_most=2.0, per_hour=1.0, least_s=least_s)
-    assert refused(against(left), charge, 2 * H, unknown=False).change == change
+    assert refused(against(left), charge, 2 * H, unknown=False).change.option == change
 
 
 def test_the_whole_cap_may_be_spent():
@@ -138,7 +138,7 @@ def held(amount, account="abc", unit="GPU-hour"):
 def test_what_own_tasks_have_taken_is_no_longer_there_and_is_said():
     balances = lowered(told(("abc", 10.0)), (held(4.0),), None)
     decision = ask(gpus(4, hours=2, site="it"), balances=balances)
-    assert "abc has 10 GPU-hours left, 4 GPU-hours of it taken by tasks of yours, and it can be charged 8" in (
+    assert "this job may cost up to 8 GPU-hours, and abc has 10 left, 4 GPU-hours of it taken by tasks of yours" in (
         decision.sentence
     )
     assert said(decision, "credit").change == "--time 1h30m"

@@ -162,7 +162,7 @@ def test_a_cap_refuses_in_words_and_nothing_is_written(store):
         put(store, 3, caps=(cap(0.6),))
     assert refused.value.message == (
         "alpha: Your cap of 0.6 core-hours in 24 hours (c.DiamondBudget.per_day) leaves 0.1 core-hours (0.17 core-hours "
-        "spent, 0.33 core-hours reserved), and it can be charged 0.33 core-hours: ask for --time 3m, or raise the cap. "
+        "spent, 0.33 core-hours reserved), and this job may cost up to 0.33 core-hours: ask for --time 3m, or raise the cap. "
         "Nothing was submitted."
     )
     assert store.newest_event() == newest
