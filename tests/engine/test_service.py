@@ -178,7 +178,7 @@ async def test_a_runner_that_is_killed_is_a_failure_that_says_so(bench):
         ({"gpus": Span.exactly(1), "gpu_memory_bytes": 200 << 30}, "here:machine: it has no GPUs"),
         ({"max_charge": 1.0}, "what it would be charged is not known (to try it all the same, name --site here)"),
         ({"container": "apptainer"}, "which container runtimes it has is not known"),
-        ({"site": "here", "partition": "gpu"}, "it has no partition gpu: choose one of machine"),
+        ({"site": "here", "partition": "gpu"}, "it has no partition gpu: choose --site here:machine"),
     ],
 )
 async def test_what_fits_nowhere_is_refused_with_each_sites_reason_and_nothing_is_submitted(bench, asked, reason):
