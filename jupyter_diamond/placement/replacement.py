@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jupyter_diamond.model.decision import Candidate, Decision
+from jupyter_diamond.model.forecast import Estimate
 
 MOST_MOVES = 3
 FIRST_LOOK_S = 600.0
@@ -16,9 +17,12 @@ FIRST_LOOK_S = 600.0
 BETTER_BY_S, BETTER_BY = 300.0, 0.15
 COPY_FROM_S = 600.0
 """A second copy is worth its queue place only where the first is likely to wait this long."""
-COPY_WITHIN, COPY_WITHIN_S = 3.0, 3600.0
-"""And only at a place that would take at most so many times as long, and an hour: one that is likely to be far slower
-never starts first. On replayed logs this takes a quarter of the copies and nothing of what they bring."""
+COPY_LATER = 6.0
+"""And only at a place that would be done later by at most so many times that wait: forecasts of long waits are wrong by
+factors, those of short ones by minutes, so what is worth a queue place grows with the wait."""
+COPY_SLOWER = 0.25
+"""And where what follows the wait takes longer by at most this part of it: the first start wins, so that a slower place
+that happens to start first would lose more than the wait that it saves."""
 
 
 def look_again_after(forecast_wait_s: float) -> float:
@@ -56,9 +60,17 @@ def second_copy(decision: Decision) -> Candidate | None:
     if wait is None or wait < COPY_FROM_S:
         return None
     others = (decision.candidates[at] for at in decision.alternatives)
-    elsewhere = next((other for other in others if other.site != choice.site and other.copy_allowed), None)
-    if elsewhere is None or elsewhere.estimate is None:
-        return None
-    first, second = choice.estimate.total_s, elsewhere.estimate.total_s
-    worth = first is not None and second is not None and second <= COPY_WITHIN * first + COPY_WITHIN_S
-    return elsewhere if worth else None
+    elsewhere = (other for other in others if other.site != choice.site and other.copy_allowed)
+    return next((other for other in elsewhere if _worth_a_copy(choice.estimate, other.estimate)), None)
+
+
+def _worth_a_copy(first: Estimate, second: Estimate | None) -> bool:
+    """Whether a copy there may well start first, and be done first if it does."""
+    if second is None or first.total_s is None or second.total_s is None:
+        return False
+    wait, there = first.forecast.wait_s, second.forecast.wait_s
+    if wait is None or there is None:
+        return False
+    later = second.total_s - first.total_s
+    slower = later - (there - wait)
+    return later <= COPY_LATER * wait and slower <= COPY_SLOWER * wait

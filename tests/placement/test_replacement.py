@@ -59,14 +59,27 @@ FIRST = candidate("a", 600, 4_000)
 
 
 def test_a_second_copy_waits_where_both_sites_allow_it_and_the_first_is_likely_to_wait():
-    assert second(FIRST, candidate("b", 900, 5_000)) == "b"
-    assert second(candidate("a", 599, 4_000), candidate("b", 900, 5_000)) is None
-    assert second(FIRST, candidate("b", 900, 5_000, allowed=False)) is None
-    assert second(candidate("a", 600, 4_000, allowed=False), candidate("b", 900, 5_000)) is None
+    assert second(FIRST, candidate("b", 900, 4_400)) == "b"
+    assert second(candidate("a", 599, 4_000), candidate("b", 900, 4_400)) is None
+    assert second(FIRST, candidate("b", 900, 4_400, allowed=False)) is None
+    assert second(candidate("a", 600, 4_000, allowed=False), candidate("b", 900, 4_400)) is None
 
 
-def test_no_second_copy_at_the_same_site_nor_where_it_would_hardly_start_first():
+def test_no_second_copy_at_the_same_site_nor_where_nothing_is_known_of_the_wait():
     assert second(FIRST, candidate("a", 700, 4_100)) is None
-    assert second(FIRST, candidate("a", 700, 4_100), candidate("b", 900, 5_000)) == "b"
-    assert second(FIRST, candidate("b", 60_000, 64_000)) is None
+    assert second(FIRST, candidate("a", 700, 4_100), candidate("b", 900, 4_400)) == "b"
+    assert second(FIRST, candidate("b", None, None)) is None
     assert second(FIRST) is None
+
+
+def test_a_second_copy_may_be_the_later_the_longer_the_first_is_to_wait():
+    assert second(FIRST, candidate("b", 4_200, 7_600)) == "b"
+    assert second(FIRST, candidate("b", 4_300, 7_700)) is None
+    assert second(candidate("a", 36_000, 40_000), candidate("b", 200_000, 204_000)) == "b"
+
+
+def test_a_copy_that_could_start_first_and_be_done_much_later_is_left_out_for_the_next():
+    slow, next_ = candidate("b", 0, 5_000), candidate("c", 2_000, 5_500)
+    assert second(FIRST, slow) is None
+    assert second(FIRST, slow, next_) == "c"
+    assert second(FIRST, candidate("b", 600, 4_150)) == "b"
