@@ -89,9 +89,9 @@ def _policies(instant: Instant, order: Sequence[str], half: frozenset[str]) -> T
         "shortest queue": play.single(instant, blind, "shortest_queue"),
         report.BASE: play.single(instant, blind, "best_feasible"),
         "all queues hidden": play.single(instant, blind),
-        "half hidden, moving": play.moving(instant, instant.world(hidden=half)),
+        "half hidden, moving": play.moving(instant, half),
         "decided once": play.single(instant, instant.world()),
-        "moving": play.moving(instant, instant.world()),
+        "moving": play.moving(instant),
         "second copy": play.with_copy(instant, instant.world()),
         "bound: true wait, guessed run time": play.bound(instant),
     }

@@ -159,18 +159,20 @@ def with_copy(instant: Instant, world: World) -> Outcome:
     return outcome
 
 
-def moving(instant: Instant, world: World) -> Outcome:
-    """One live submission that may move when it has overrun its forecast, by the product's own rule."""
-    decision, took = instant.decide(instant.round.envelope, world)
-    choice = _chosen(decision)
-    return _Mover(instant, choice, took).run()
+def moving(instant: Instant, hidden: frozenset[str] = frozenset()) -> Outcome:
+    """One live submission that may move when it has overrun its forecast, by the product's own rule.
+
+    ``hidden`` sites show no queue at any later look, either.
+    """
+    decision, took = instant.decide(instant.round.envelope, instant.world(hidden=hidden))
+    return _Mover(instant, _chosen(decision), took, hidden).run()
 
 
 class _Mover:
     """A task on its way: where it waits, and what the other sites look like meanwhile."""
 
-    def __init__(self, instant: Instant, choice: Candidate, took: float) -> None:
-        self._instant, self._took = instant, took
+    def __init__(self, instant: Instant, choice: Candidate, took: float, hidden: frozenset[str] = frozenset()) -> None:
+        self._instant, self._took, self._hidden = instant, took, hidden
         self._states = {name: sim.copy(state) for name, state in instant.now.items()}
         self._here = choice.site
         self._submit()
@@ -231,20 +233,25 @@ class _Mover:
         return (guess.seconds if guess is not None else 0.0) * site.speed + site.prepare_s
 
     def _stays(self, now: float, waited: float) -> float:
-        site = self._instant.sites[self._here]
-        forecast = self._forecaster(self._here, self._live, now).remaining(
-            site.name, PARTITION, str(sim.OURS), whole_node=site.kind == "nodes"
-        )
-        wait = forecast.wait_s if forecast is not None and forecast.wait_s is not None else 0.0
+        """By what a queue shows of our own job; where none is shown, by what was waited."""
+        site, wait = self._instant.sites[self._here], 0.0
+        if self._here not in self._hidden:
+            forecast = self._forecaster(self._here, self._live, now).remaining(
+                site.name, PARTITION, str(sim.OURS), whole_node=site.kind == "nodes"
+            )
+            wait = forecast.wait_s if forecast is not None and forecast.wait_s is not None else 0.0
         return replacement.remaining_here(wait, waited) + self._rest(self._here)
 
     def _takes(self, name: str, now: float) -> float | None:
         self._advance(self._states[name], name, now)
-        instant, site = self._instant, self._instant.sites[name]
+        instant, site, option = self._instant, self._instant.sites[name], self._instant.round.options[name]
+        forecaster, test_only_s = self._forecaster(name, self._states[name], now), {}
+        if name in self._hidden:
+            said = sim.will_run(sim.copy(self._states[name]), site.log, option.nodes, option.units, FAIRSHARE)
+            forecaster, test_only_s = Forecaster(now=forecaster.now), {(name, PARTITION): max(0.0, said - now)}
         world = World(
-            forecaster=self._forecaster(name, self._states[name], now), speeds={name: site.speed},
-            prepare_s={name: site.prepare_s},
-        )  # fmt: skip
+            forecaster=forecaster, speeds={name: site.speed}, prepare_s={name: site.prepare_s}, test_only_s=test_only_s
+        )
         snapshot = Snapshot.model_construct(id=0, taken_at=clock(now), sites=(reading(site, self._states[name]),))
         decision = decide(instant.round.envelope, snapshot, (site.site,), now=clock(now), world=world)
         choice = decision.choice
