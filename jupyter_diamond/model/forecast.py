@@ -11,15 +11,15 @@ from .envelope import Size
 
 ForecastMethod = Literal["fits_now", "replay", "test_only", "depth", "unknown"]
 """``fits_now``: enough is free and nobody is ahead of it; ``replay``: the visible queue, simulated forward;
-``test_only``: half of what the scheduler's own estimate says; ``depth``: a constant for each job that waits."""
+``test_only``: a quarter of what the scheduler's own estimate says; ``depth``: a constant for each job that waits."""
 
 
 class Forecast(Value):
     """The wait for a start, in seconds. ``low_s`` to ``high_s`` holds 8 of 10 recorded outcomes like it, if there are
     any to say so.
 
-    ``beyond``: not within the horizon that was looked at, so ``wait_s`` is a lower bound. ``because`` is one clause,
-    such as *behind job 812, whose 4 nodes free at 14:20*.
+    ``beyond``: not within the horizon that was looked at; ``wait_s`` is what is ahead, poured over all nodes, or more.
+    ``because`` is one clause, such as *behind job 812, whose 4 nodes free at 14:20*.
     """
 
     wait_s: float | None

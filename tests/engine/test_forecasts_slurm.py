@@ -120,7 +120,7 @@ async def test_where_jobs_are_hidden_the_scheduler_itself_is_asked_for_the_best(
         testbed.run("delta", "scontrol", "reconfigure")
     forecast = decision.choice.estimate.forecast
     assert forecast.method == "test_only", forecast
-    assert 0 < forecast.wait_s <= 150  # half of what is left of the limit of what runs
+    assert 0 < forecast.wait_s <= 150  # part of what is left of the limit of what runs
 
 
 async def test_what_the_scheduler_says_of_a_start_is_read_and_a_refusal_is_no_estimate(pool, testbed):

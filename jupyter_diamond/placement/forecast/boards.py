@@ -64,6 +64,14 @@ class Pool(NamedTuple):
         board = self.board._replace(waiting=waiting[:at] + waiting[at + 1 :])
         return self._replace(board=board, ranks=self.ranks[:at] + self.ranks[at + 1 :]), at, waiting[at]
 
+    def poured_s(self, rank: int | None) -> float:
+        """How long all nodes would need for what runs, and for what waits before that place, if it were poured."""
+        board = self.board
+        ahead = board.waiting if rank is None else board.waiting[:rank]
+        work = sum([job.nodes * job.units * min(job.run_s, job.limit_s) for job in ahead])
+        work += sum([len(held.nodes) * held.units * held.end_s for held in board.running])
+        return work / max(sum(board.whole), 1)
+
     def rank(self, own: float | None) -> int | None:
         """Before which waiting job ours enters the queue; None: at the end."""
         if own is None or any(each is None for each in self.ranks):

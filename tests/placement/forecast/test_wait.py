@@ -57,10 +57,29 @@ def test_room_for_it_now_is_said_plainly():
     assert (said.wait_s, said.method) == (0.0, "fits_now")
 
 
+def test_beyond_the_horizon_the_work_that_is_ahead_tells_which_place_is_sooner():
+    day = 24 * H
+    week = [job(str(at), limit=8 * day) for at in range(7)]
+    busy, busier = (forecast(site_queue(**FULL, pending=week[:days])) for days in (4, 7))
+    assert busy.beyond
+    assert busier.beyond
+    assert 2 * day <= busy.wait_s < busier.wait_s < 14 * day
+    assert busier.because == f"what is visible keeps it busy for {busier.wait_s / day:.0f} days"
+
+
+def test_beyond_the_horizon_what_waits_behind_us_does_not_count():
+    urgent = [job(str(at), limit=8 * 24 * H, priority=2.0) for at in range(5)]
+    others = [job(str(9 + at), limit=8 * 24 * H, priority=1.0) for at in range(5)]
+    alone = forecast(site_queue(**FULL, pending=urgent, own_priority=1.5))
+    ahead_of_others = forecast(site_queue(**FULL, pending=urgent + others, own_priority=1.5))
+    assert alone.beyond
+    assert ahead_of_others.wait_s == alone.wait_s < forecast(site_queue(**FULL, pending=urgent + others)).wait_s
+
+
 @pytest.mark.parametrize(
-    ("hidden", "said_s", "method"), [("hides_others", 900.0, "test_only"), ("cut", 900.0, "test_only")]
+    ("hidden", "said_s", "method"), [("hides_others", 450.0, "test_only"), ("cut", 450.0, "test_only")]
 )
-def test_where_the_queue_is_not_to_be_seen_half_of_the_schedulers_own_estimate_counts(hidden, said_s, method):
+def test_where_the_queue_is_not_to_be_seen_a_quarter_of_the_schedulers_own_estimate_counts(hidden, said_s, method):
     said = forecast(site_queue(**FULL, **{hidden: True}), test_only_s=1800.0)
     assert (said.wait_s, said.method) == (said_s, method)
 
