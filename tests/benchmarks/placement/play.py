@@ -224,7 +224,7 @@ class _Mover:
 
     def _forecaster(self, name: str, state: State, now: float) -> Forecaster:
         site, option = self._instant.sites[name], self._instant.round.options[name]
-        shown = queue(site, state, own_units=option.nodes * option.units)
+        shown = queue(site, sim.copy(state), own_units=option.nodes * option.units)  # a look must not sort the real one
         return Forecaster(now=clock(now).timestamp(), queues={name: shown}, runtimes={name: site.runtimes})
 
     def _rest(self, name: str) -> float:
@@ -247,7 +247,9 @@ class _Mover:
         instant, site, option = self._instant, self._instant.sites[name], self._instant.round.options[name]
         forecaster, test_only_s = self._forecaster(name, self._states[name], now), {}
         if name in self._hidden:
-            said = sim.will_run(sim.copy(self._states[name]), site.log, option.nodes, option.units, FAIRSHARE)
+            seen = sim.copy(self._states[name])
+            sim.prioritise(seen, site.log, only_new=False)
+            said = sim.will_run(seen, site.log, option.nodes, option.units, FAIRSHARE)
             forecaster, test_only_s = Forecaster(now=forecaster.now), {(name, PARTITION): max(0.0, said - now)}
         world = World(
             forecaster=forecaster, speeds={name: site.speed}, prepare_s={name: site.prepare_s}, test_only_s=test_only_s
