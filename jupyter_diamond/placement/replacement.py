@@ -14,6 +14,7 @@ from jupyter_diamond.model.forecast import Estimate
 MOST_MOVES = 3
 FIRST_LOOK_S = 600.0
 """A task that has waited less than this is left alone, whatever was forecast."""
+LONG_LOOK_S = 3600.0
 BETTER_BY_S, BETTER_BY = 300.0, 0.15
 COPY_FROM_S = 600.0
 """A second copy is worth its queue place only where the first is likely to wait this long."""
@@ -26,8 +27,11 @@ that happens to start first would lose more than the wait that it saves."""
 
 
 def look_again_after(forecast_wait_s: float) -> float:
-    """How long after submission a task that has not started is looked at again: when it has overrun its forecast."""
-    return max(FIRST_LOOK_S, 1.5 * forecast_wait_s + 300.0)
+    """How long after submission a task that has not started is looked at again: when it has overrun its forecast.
+
+    A long forecast is not waited for: after an hour, or a quarter of it, more is known of every queue.
+    """
+    return max(FIRST_LOOK_S, min(1.5 * forecast_wait_s + 300.0, max(LONG_LOOK_S, 0.25 * forecast_wait_s)))
 
 
 def next_look_after(waited_s: float) -> float:

@@ -14,8 +14,10 @@ from jupyter_diamond.placement import replacement
 NOW = datetime(2026, 11, 30, tzinfo=timezone.utc)
 
 
-@pytest.mark.parametrize(("said", "looked"), [(0.0, 600.0), (100.0, 600.0), (1000.0, 1800.0)])
-def test_a_task_is_looked_at_again_when_it_has_overrun_its_forecast(said, looked):
+@pytest.mark.parametrize(
+    ("said", "looked"), [(0.0, 600.0), (100.0, 600.0), (1000.0, 1800.0), (2200.0, 3600.0), (40_000.0, 10_000.0)]
+)
+def test_a_task_is_looked_at_again_when_it_has_overrun_its_forecast_or_a_quarter_of_a_long_one(said, looked):
     assert replacement.look_again_after(said) == looked
 
 

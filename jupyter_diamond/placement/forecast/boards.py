@@ -87,9 +87,11 @@ class Floor:
     """
 
     def __init__(self, queue: SiteQueue, runtimes: Runtimes, *, now: float) -> None:
-        self.queue, self.now, self._runtimes = queue, now, runtimes
+        self.queue, self.now = queue, now
         held = [(job, max(now - job.started_at, 0.0)) for job in queue.running if job.started_at is not None]
-        totals = runtimes.totals([_group(job) for job, _ in held], [gone for _, gone in held]).tolist()
+        likes, gone_s = [_group(job) for job, _ in held], [gone for _, gone in held]
+        self._runtimes = runtimes = runtimes.beside(likes, gone_s)
+        totals = runtimes.totals(likes, gone_s).tolist()
         self.left_s = {job.id: total - gone for (job, gone), total in zip(held, totals, strict=True)}
         self.groups = [_group(job) for job in queue.pending]
         self._whole_s = runtimes.wholes(self.groups)

@@ -6,12 +6,14 @@ its user's histogram, the user from the site's, so that few jobs say little and 
     p = (H_group + 4 (H_user + 8 H_site) / (n_user + 8)) / (n_group + 4)        (H_site normalised)
 
 Older jobs of a group count less (0.97 for each newer one). A running job has used its elapsed time already: the bins
-below are dropped. Source of the form and its constants: replays of public job logs; see tests/benchmarks/placement.
+below are dropped; to others of its group it counts as one that ended somewhere in those that are left. Source of the
+form and its constants: replays of public job logs; see tests/benchmarks/placement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +57,25 @@ class Runtimes:
         self._known.clear()
         self.learnt += 1
 
+    def beside(self, groups: Sequence[Group], elapsed_s: Sequence[float]) -> Runtimes:
+        """Another one, to which jobs that have run for so long count too, each over the bins where it may yet end.
+
+        A burst of long jobs of a new kind is told by those of it that run, long before one of them has ended.
+        """
+        if not groups:
+            return self
+        beside, own = dict(self._groups), set(groups)
+        bins = _still(_rows([self._shares(group) for group in groups]), _done(groups, elapsed_s))
+        for group, each in zip(groups, bins, strict=True):
+            ended = beside.get(group)
+            beside[group] = each if ended is None else ended + each
+        other = copy(self)
+        vars(other).update(
+            _groups=beside, _known={key: shares for key, shares in self._known.items() if key not in own},
+            _fresh={group: mean for group, mean in self._fresh.items() if group not in own},
+        )  # fmt: skip
+        return other
+
     def whole(self, group: Group) -> float:
         """The expected run time of a job that has not begun, in seconds."""
         return self.wholes((group,))[0]
@@ -82,9 +103,8 @@ class Runtimes:
         """The expected run times in all of jobs that have run for so long, in seconds; never less than that."""
         if not groups:
             return np.zeros(0)
-        limits = np.array([group[1] for group in groups])
-        done = _within(np.asarray(elapsed_s, dtype=float) / np.maximum(limits, 1e-9), 0.0, 1.0)
-        totals: Floats = _means(_rows([self._shares(group) for group in groups]), done) * limits
+        shares = _rows([self._shares(group) for group in groups])
+        totals: Floats = _means(shares, _done(groups, elapsed_s)) * np.array([group[1] for group in groups])
         return totals
 
     def _shares(self, group: Group) -> Floats:
@@ -110,16 +130,28 @@ class Runtimes:
         return shares
 
 
-def _means(shares: Floats, done: Floats) -> Floats:
-    """The mean share of the limit, given the share that is over already."""
+def _done(groups: Sequence[Group], elapsed_s: Sequence[float]) -> Floats:
+    """The share of the limit that is over already."""
+    limits = np.array([group[1] for group in groups])
+    return _within(np.asarray(elapsed_s, dtype=float) / np.maximum(limits, 1e-9), 0.0, 1.0)
+
+
+def _still(shares: Floats, done: Floats) -> Floats:
+    """How likely each bin is, given the share of the limit that is over already."""
     begun = np.log(np.maximum(done, 1e-9))[:, None]
     left = _within((_HIGH[None, :] - begun) / (_HIGH - _LOW)[None, :], 0.0, 1.0)
     weights = shares * left + 1e-12 * (left > 0)
     total = weights.sum(axis=1, keepdims=True)
     weights = np.where(total > 0, weights / np.maximum(total, 1e-30), 0.0)
     weights[total[:, 0] <= 0, -1] = 1.0
+    return weights
+
+
+def _means(shares: Floats, done: Floats) -> Floats:
+    """The mean share of the limit, given the share that is over already."""
+    begun = np.log(np.maximum(done, 1e-9))[:, None]
     middles = np.maximum(np.exp((np.maximum(_LOW[None, :], begun) + _HIGH[None, :]) / 2.0), done[:, None])
-    return _within((weights * middles).sum(axis=1), done, 1.0)
+    return _within((_still(shares, done) * middles).sum(axis=1), done, 1.0)
 
 
 def _rows(shares: Sequence[Floats]) -> Floats:

@@ -39,6 +39,16 @@ def test_newer_jobs_count_more():
     assert changed.whole(("ada", LIMIT, 4)) > 2 * back.whole(("ada", LIMIT, 4))
 
 
+def test_a_burst_of_long_jobs_is_told_by_those_that_run_before_one_has_ended():
+    known = Runtimes([past(600.0, units=1)] * 50)
+    burst, other = ("ada", LIMIT, 4), ("ada", LIMIT, 1)
+    beside = known.beside([burst] * 10, [18000.0] * 10)
+    assert beside.whole(burst) > 18000 > 5 * known.whole(burst)
+    assert beside.whole(other) == known.whole(other)
+    assert known.whole(burst) == Runtimes([past(600.0, units=1)] * 50).whole(burst)
+    assert known.beside([burst], [0.0]).whole(burst) == pytest.approx(known.whole(burst))
+
+
 @given(st.lists(st.floats(0, LIMIT), max_size=30), st.floats(0, LIMIT))
 def test_a_running_job_takes_at_least_what_it_has_run_and_at_most_its_limit(used, elapsed):
     runtimes = Runtimes([past(each) for each in used])
