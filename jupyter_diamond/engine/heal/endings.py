@@ -15,7 +15,7 @@ from jupyter_diamond.engine.submit import newest
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import DiamondError, StoreError
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.states import Phase
+from jupyter_diamond.model.states import State
 from jupyter_diamond.settings import DiamondEngine
 
 from .causes import Ended
@@ -105,7 +105,8 @@ class Endings:
     async def stays(self, known: Watched) -> None:
         """A job that was wanted back has started first: it is left alone, and its user is told."""
         attempt = newest(known.task)
-        if attempt.withdrawal is not None and attempt.state.phase is Phase.RUNNING:
+        runs = attempt.state in (State.RUNNING, State.SUSPENDED)  # what was taken back leaves the queue as "completing"
+        if attempt.withdrawal is not None and (runs or attempt.started_at is not None):
             why = f"It had started at {self._link.name} before it could be taken back, so it stays there."
             stay, now = self._ledger.store.stay, from_epoch(time.time())
             known.task = await self._ledger.write(stay, known.task.id, why, now)
