@@ -12,6 +12,7 @@ import getpass
 import os
 import secrets
 import selectors
+import shlex
 import shutil
 import signal
 import socket
@@ -203,7 +204,7 @@ class Sshd:
         self._host_key = keygen(self.folder / "host_key")
         # read as the user who logs in, who may not look into our folders
         self.authorized = Path(tempfile.gettempdir()) / f"diamond-keys-{secrets.token_hex(6)}"
-        self._env, self.extra = dict(env or {}), extra
+        self._env, self.extra = {**({} if user else {"HOME": self._home()}), **(env or {})}, extra
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0
         self.allow()
@@ -211,6 +212,18 @@ class Sshd:
         self.line = Line(self.port)
         self.trust()
         self._configure()
+
+    def _home(self) -> str:
+        """A home with login files of its own, where we log in as ourselves.
+
+        A login that is killed in the middle must leave no half-done work of our own login files behind, such as a lock
+        that every later login would wait for. The programs are those that we have.
+        """
+        home = self.folder / "home"
+        home.mkdir()
+        for name in (".bashrc", ".bash_profile", ".profile"):
+            (home / name).write_text(f"export PATH={shlex.quote(os.environ['PATH'])}\n")
+        return str(home)
 
     def start(self) -> None:
         """Start it; a second start takes the same port."""
