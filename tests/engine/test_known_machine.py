@@ -19,7 +19,7 @@ from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import FreeNode, NodeShape, Record, SiteReading, Snapshot
-from jupyter_diamond.model.task import Attempt
+from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.settings import DiamondGlobus
 from tests.engine import cells
 from tests.engine.conftest import until
@@ -117,8 +117,13 @@ def script(machine, *, envelope, partition, **site):
     attempt = Attempt(
         n=1, token="dmd-0123456789abcdef", site="v", partition=partition, size=size, created_at=now, state_since=now
     )
+    state = attempt.state
+    task = Task(
+        id="t1", name=request.name, language="python", state=state, phase=state.phase, created_at=now, source="x = 1",
+        digest=request.digest, envelope=envelope, attempts=(attempt,),
+    )  # fmt: skip
     submitter = Submitter(link, None, None, None, None, holds=None, healer=None)
-    job = submitter._job(request, attempt, "/home/me/diamond")
+    job = submitter._job(request, task, "/home/me/diamond")
     return re.findall(r"^#SBATCH (.*)$", link.scheduler.job_script(job), re.MULTILINE)
 
 
