@@ -345,6 +345,22 @@ def test_without_a_usable_folder_the_cell_runs_in_its_own(tmp_path, cwd):
     assert attempt.outputs[-1]["data"]["text/plain"] == repr(str(attempt.folder / "work"))
 
 
+def test_a_forked_child_that_is_terminated_is_not_the_cell(tmp_path):
+    """A pool ends its workers with SIGTERM; a cell that goes on for long after that was not asked to end."""
+    cell = (
+        "import os, signal, time\n"
+        "children = []\nfor _ in range(3):\n    children.append(os.fork())\n    if children[-1] == 0:\n        break\n"
+        "if 0 in children:\n    time.sleep(60)\n    os._exit(0)\n"
+        "time.sleep(0.2)\n"
+        "for child in children:\n    os.kill(child, signal.SIGTERM)\n"
+        "ended = [os.WTERMSIG(os.waitpid(child, 0)[1]) for child in children]\n"
+        "time.sleep(7)\nr = ended\n"
+    )
+    attempt = make_attempt(tmp_path, cell, outputs=("r",)).run()
+    assert attempt.exit_code == 0, attempt.log
+    assert attempt.value("r") == [15, 15, 15]
+
+
 def test_a_forked_pool_works_and_its_prints_are_kept_once(tmp_path):
     cell = (
         "import multiprocessing as mp, sys\n"
