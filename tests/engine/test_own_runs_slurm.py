@@ -11,7 +11,7 @@ from jupyter_diamond.placement.explain import explain
 from tests.engine.conftest import ended
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slurm]
-WORK = "import os, time\ntime.sleep({'delta': 5.2, 'anvil': 9.0}[os.environ['SLURM_CLUSTER_NAME']])"
+WORK = "import os, time\ntime.sleep({'delta': 7.0, 'anvil': 12.0}[os.environ['SLURM_CLUSTER_NAME']])"
 SLOW_TO_START = f'#!/bin/sh\n[ -z "$SLURM_JOB_ID" ] || sleep 5\nexec {sys.executable} "$@"\n'
 
 

@@ -162,6 +162,11 @@ def test_free_gpus_cpus_and_jobs_are_what_jobs_leave(testbed: Testbed) -> None:
     testbed.run("anvil", "scontrol", "update", "nodename=g02,a02", "state=drain", "reason=drill")
     assert compare(testbed, "anvil")["free"]["gpu"] == (128 - 11, 1, 1)
     testbed.run("anvil", "scontrol", "update", "nodename=g02", "state=resume")
+
+    def resumed() -> bool:
+        return testbed.run("anvil", "sinfo", "-h", "-n", "g02", "-o", "%t").stdout.split()[0] in ("idle", "mix")
+
+    wait_until(resumed, 30, "The node does not come back")
     testbed.run("anvil", "scancel", jobs[0], jobs[3])
     wait_until(lambda: testbed.queue_state("anvil", jobs[0]) != "COMPLETING", 20, "The job did not end")
     assert compare(testbed, "anvil")["free"]["gpu"] == (256 - 3, 7, 2)
