@@ -58,6 +58,11 @@ class Estimate(Value):
     charged: bool = True
     """False: nobody pays for it there."""
 
+    @property
+    def in_all_s(self) -> float | None:
+        """How long until it would be done; None where it is not known how long it runs: the wait alone is not all."""
+        return None if self.run_s is None else self.total_s
+
 
 class ForecastRecord(Value):
     """A forecast that was made, and what then happened: the only real validation there is."""

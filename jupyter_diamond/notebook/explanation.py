@@ -93,7 +93,7 @@ def _estimate(candidate: Candidate) -> dict[str, Any]:
         "run assumed": estimate is not None and estimate.run_assumed,
         "ready s": estimate and estimate.prepare_s,
         "data s": estimate and estimate.transfer_s,
-        "in all s": estimate and estimate.total_s,
+        "in all s": estimate and estimate.in_all_s,
         "charge": estimate and estimate.charge,
         "charge at most": estimate and estimate.charge_at_most,
         "unit": estimate.charge_unit if estimate is not None else "",

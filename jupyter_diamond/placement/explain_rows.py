@@ -76,7 +76,7 @@ def _terms(candidate: Candidate) -> tuple[str, ...]:
         run(estimate),
         _seconds(estimate.prepare_s),
         _seconds(estimate.transfer_s),
-        UNKNOWN if estimate.total_s is None else more + _seconds(estimate.total_s),
+        UNKNOWN if estimate.in_all_s is None else more + _seconds(estimate.in_all_s),
         charge(estimate),
     )
 

@@ -118,7 +118,8 @@ function Row(props: { candidate: Candidate; chosen: boolean }): JSX.Element {
   const { candidate, chosen } = props;
   const [open, setOpen] = React.useState(false);
   const against = objection(candidate);
-  const total = candidate.estimate?.total_s ?? null;
+  const estimate = candidate.estimate;
+  const total = (estimate?.run_s ?? null) === null ? null : (estimate?.total_s ?? null); // the wait alone is not all
   const old = candidate.record_age_s === null ? UNKNOWN : age(candidate.record_age_s);
   return (
     <>

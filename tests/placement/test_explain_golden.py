@@ -11,6 +11,7 @@ from jupyter_diamond.model.policy import ChargeModel, PartitionPolicy
 from jupyter_diamond.model.queue import QueuedJob, QueueNode, SiteQueue
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, NodeShape, Record, SiteReading, Snapshot
+from jupyter_diamond.notebook.explanation import decision_table
 from jupyter_diamond.placement.explain import explain
 from jupyter_diamond.placement.forecast.calibration import Bands
 from jupyter_diamond.placement.forecast.wait import Forecaster
@@ -174,6 +175,19 @@ def test_what_is_not_known_of_the_choice_is_not_held_against_another_in_silence(
         "Run time: your --runtime 2h.",
         "Speed: work of yours took 0.75 times as long there as at your sites on the whole.",
     ]
+
+
+def test_a_run_that_nobody_gave_is_not_counted_as_no_time_in_the_table():
+    """The wait alone is not all: unknown is never zero."""
+    decision = decided(
+        TWO_GPUS.model_copy(update={"runtime": None}),
+        reading(gpus("delta", "gpuA100x4", "A100", memory=40, free=4, pending=0)),
+    )
+    text = explain(decision)
+    assert "how long it runs was not said" in text
+    (rows,) = [table(block) for block in text.split("\n\n") if "candidate" in block and "starts" in block]
+    assert "0 s" not in rows[1][:-1]
+    assert decision_table(decision)["in all s"].isna().all()
 
 
 def test_who_has_room_for_less_says_on_how_many_gpus_it_would_run_and_what_it_gives():
