@@ -76,7 +76,7 @@ def settle(*servers: JupyterServer) -> None:
     spent = [cost(server).cpu for server in servers]
     while calm < CALM_LOOKS:
         assert time.monotonic() < deadline, f"The servers are not calm after {SETTLE_S} s."
-        time.sleep(1.0)
+        time.sleep(1.0)  # the stretch over which processor time is compared: nothing ends it sooner
         now = [cost(server).cpu for server in servers]
         busy = any(late - early > CALM for early, late in zip(spent, now, strict=True))
         read = all(site["read_at"] for site in servers[-1].api("GET", "sites")["sites"])

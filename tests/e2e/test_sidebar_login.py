@@ -57,12 +57,12 @@ def test_through_the_browser_and_back(lab: LabPage) -> None:
     with lab.page.expect_popup() as opened:
         gate(lab).get_by_role("button", name="Log in to Globus").click()
     opened.value.wait_for_url("**/login/callback*")
-    expect(identity(lab)).to_contain_text(ALICE.username, timeout=60 * SECONDS)
+    expect(identity(lab)).to_contain_text(ALICE.username, timeout=20 * SECONDS)
     expect(gate(lab)).to_have_count(0)
     assert lab.server.api("GET", "login")["mode"] == "web"
     identity(lab).get_by_role("button", name="Log out").click()
     lab.page.locator(".jp-Dialog").get_by_role("button", name="Log out").click()
-    expect(identity(lab)).to_contain_text("not logged in", timeout=60 * SECONDS)
+    expect(identity(lab)).to_contain_text("not logged in", timeout=20 * SECONDS)
     assert lab.server.api("GET", "login")["health"] == "needs_login"
 
 
@@ -78,6 +78,6 @@ def test_with_a_code_after_a_wrong_one(lab: LabPage, services: StandIn) -> None:
     expect(field).to_have_value("")
     field.fill(code)
     field.press("Enter")
-    expect(identity(lab)).to_contain_text(ALICE.username, timeout=60 * SECONDS)
+    expect(identity(lab)).to_contain_text(ALICE.username, timeout=20 * SECONDS)
     kept = lab.page.evaluate("document.documentElement.outerHTML + JSON.stringify([localStorage, sessionStorage])")
     assert code not in kept

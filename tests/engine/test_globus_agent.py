@@ -77,7 +77,7 @@ async def test_an_answer_lost_after_the_real_agent_got_the_submission_leaves_one
     await one_job_was_found(service, done, tmp_path / "runs")
 
 
-async def test_a_user_endpoint_killed_under_a_submission_leaves_one_job(pool, agent, tmp_path):
+async def test_a_user_endpoint_killed_under_a_submission_leaves_one_job(pool, agent, testbed, tmp_path):
     """The command is lost, or given to the next user endpoint; the job it made is found by its claim or in the queue."""
     service = await pool.start(lookup_for_s=5.0, command_timeout_s=5.0)
     for link in service.links.values():
@@ -101,6 +101,10 @@ async def test_a_user_endpoint_killed_under_a_submission_leaves_one_job(pool, ag
     done = await ended(service, task, seconds=120)
     assert done.state is State.COMPLETED, done.cause
     assert (tmp_path / "runs").read_text() == "run "
+    known = testbed.run(
+        "delta", "sacct", "-X", "-n", "-P", "-o", "jobid", f"--name={done.attempt.token}"
+    ).stdout.split()
+    assert known == [done.attempt.native.id], "one job was made, not two of which one gave way"
 
 
 async def test_an_agent_that_is_stopped_and_started_changes_no_state(pool, agent):

@@ -15,7 +15,7 @@ from lab_browser import ARGS, CHROMIUM, Lab, renew, settle, show_sidebar, start_
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from sources import copy_of_sources, module
 
-expect.set_options(timeout=30_000)  # a busy machine draws late
+expect.set_options(timeout=15_000)  # a busy machine draws late
 
 
 @pytest.fixture
