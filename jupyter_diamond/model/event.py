@@ -15,6 +15,8 @@ EventType = Literal[
     "login.changed",
     "task.retry", "task.resize", "task.migrate", "task.segment", "task.replanned", "task.not_again",
     "task.held", "task.released", "task.withdrawal", "task.stays",
+    "group.created", "group.round_started", "group.round_finished", "group.constraint_relaxed", "group.stopped",
+    "group.cancel_requested", "group.held", "group.released", "group.ended",
     "continuation.registered", "continuation.fired", "continuation.expired",
     "continuation.withdrawn",
     "charge.reserved", "charge.settled", "charge.refused",
@@ -31,6 +33,6 @@ class Event(Value):
     at: UtcTime
     type: EventType
     subject: str
-    """``task:ID``, ``site:NAME``, ``consumer:NAME`` or ``login``."""
+    """``task:ID``, ``group:ID``, ``site:NAME``, ``consumer:NAME`` or ``login``."""
     data: dict[str, Any] = Field(default_factory=dict)
     dedup_key: str | None = None

@@ -79,11 +79,29 @@ class TaskRequest(Value):
         return names
 
 
+class ArrayPlace(Value):
+    """Where an attempt stands in a job array: the array's token, which names its job and its folder, and its index."""
+
+    token: str
+    at: int
+
+
+class Membership(Value):
+    """Which member of which group a task is, and what it is given that the others are not."""
+
+    group: str
+    name: str
+    index: int
+    params: dict[str, bool | int | float | str | None] = {}
+
+
 class Attempt(Value):
     """One submission of a task to one site."""
 
     n: int
     token: str
+    array: ArrayPlace | None = None
+    """Submitted as one of a job array: its folder is below the array's. None: as a job of its own."""
     step: Step = "first"
     why: str = ""
     """Why this attempt follows another one, in one sentence; empty for the first."""
@@ -150,6 +168,8 @@ class Task(Value):
     cancel_requested_by: str | None = None
     by: str | None = None
     """The agent that asked for it; None: the user."""
+    member: Membership | None = None
+    """Of which group it is; None for a task of its own."""
     held_by: str | None = None
     """Who asked that nothing of it is submitted for now."""
     healing: Healing = Healing()
@@ -186,6 +206,9 @@ class TaskSummary(Value):
 
     id: str
     name: str
+    group: str | None = None
+    index: int | None = None
+    """Which member of which group it is."""
     state: State
     phase: Phase
     outcome: Outcome | None = None

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest migration. A store that carries it is opened without loading Alembic (a third of a second)."""
 
 APPLICATION_ID = 0x444D4431
@@ -48,10 +48,47 @@ tasks = Table(
     Column("attempts", Integer, nullable=False),
     Column("version", Integer, nullable=False),
     Column("request", Text, nullable=False),
+    Column("group_id", Text),
+    Column("member", Integer),
     Index("tasks_by_name", "name", "row"),
+    Index("tasks_by_group", "group_id", "member"),
     Index("tasks_active", "row", sqlite_where=text("NOT ended")),
     sqlite_autoincrement=True,
 )
+
+groups = Table(
+    "groups",
+    metadata,
+    Column("row", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("client_token", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("notebook", Text),
+    Column("ended", Boolean, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("ended_at", Float),
+    Column("round", Integer, nullable=False),
+    Column("cancel_requested_by", Text),
+    Column("held_by", Text),
+    Column("version", Integer, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("groups_by_name", "name", "row"),
+    Index("groups_active", "row", sqlite_where=text("NOT ended")),
+    sqlite_autoincrement=True,
+)
+"""A member's own row has no request: it is its group's, which is stored once."""
+
+arrays = Table(
+    "arrays",
+    metadata,
+    Column("token", Text, primary_key=True),
+    Column("group_id", Text, ForeignKey("groups.id"), nullable=False),
+    Column("site", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("decision", Text, nullable=False),
+)
+"""What the attempts of one job array share: their rows have no key and no decision."""
 
 attempts = Table(
     "attempts",

@@ -1,6 +1,12 @@
 // Generated from the pydantic models in jupyter_diamond/model. Do not edit:
 // run `python -m labextension.scripts.api_types` from the repository's root.
 
+/** Where an attempt stands in a job array: the array's token, which names its job and its folder, and its index. */
+export interface ArrayPlace {
+  token: string;
+  at: number;
+}
+
 /** The user in one account: which QOS they may name there, and limits of the user's and of the account's own. */
 export interface Association {
   account: string;
@@ -14,6 +20,7 @@ export interface Association {
 export interface Attempt {
   n: number;
   token: string;
+  array: ArrayPlace | null;
   step: 'first' | 'retry' | 'resize' | 'migrate' | 'segment' | 'replan';
   why: string;
   segment: number;
@@ -210,7 +217,7 @@ export interface Estimate {
 export interface Event {
   seq: number;
   at: string;
-  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'continuation.withdrawn' | 'charge.reserved' | 'charge.settled' | 'charge.refused';
+  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'group.created' | 'group.round_started' | 'group.round_finished' | 'group.constraint_relaxed' | 'group.stopped' | 'group.cancel_requested' | 'group.held' | 'group.released' | 'group.ended' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'continuation.withdrawn' | 'charge.reserved' | 'charge.settled' | 'charge.refused';
   subject: string;
   data: { [key: string]: unknown };
   dedup_key: string | null;
@@ -319,6 +326,14 @@ export interface Manifest {
   started_at: number;
   ended_at: number;
   max_rss_bytes: number | null;
+}
+
+/** Which member of which group a task is, and what it is given that the others are not. */
+export interface Membership {
+  group: string;
+  name: string;
+  index: number;
+  params: { [key: string]: boolean | number | string | null };
 }
 
 /** A variable that was asked for and did not come back. */
@@ -571,6 +586,7 @@ export interface Task {
   ended_at: string | null;
   cancel_requested_by: string | null;
   by: string | null;
+  member: Membership | null;
   held_by: string | null;
   healing: Healing;
   source: string;
@@ -588,6 +604,8 @@ export interface Task {
 export interface TaskSummary {
   id: string;
   name: string;
+  group: string | null;
+  index: number | null;
   state: State;
   phase: Phase;
   outcome: Outcome | null;
