@@ -28,7 +28,7 @@ class Member(Value):
     """
 
     index: int = Field(ge=0, lt=10_000_000)
-    params: dict[str, Param] = {}
+    params: dict[str, Param] = Field(default_factory=dict)
     round: int = Field(default=1, ge=1, le=1000)
     required: bool = True
 
@@ -86,7 +86,7 @@ class Group(Value):
     outcome: Outcome | None = None
     """OK when all are; else how the first of them ended that did not end well. None while it has not ended."""
     members: int
-    states: dict[State, int] = {}
+    states: dict[State, int] = Field(default_factory=dict)
     round: int = 1
     rounds: int = 1
     next_round: Goes = "ok"

@@ -92,7 +92,7 @@ class Membership(Value):
     group: str
     name: str
     index: int
-    params: dict[str, bool | int | float | str | None] = {}
+    params: dict[str, bool | int | float | str | None] = Field(default_factory=dict)
 
 
 class Attempt(Value):
