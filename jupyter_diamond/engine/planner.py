@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from typing import NamedTuple
 
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
@@ -36,6 +37,15 @@ _KEEP_S = 60.0
 _NOBODY = "dmd-00000000"
 """The token of no attempt."""
 _BASELINES = frozenset({"shortest_queue", "best_feasible", "random"})
+
+
+class Planned(NamedTuple):
+    """A decision with what it was made of."""
+
+    decision: Decision
+    snapshot: Snapshot
+    world: World
+
 
 _Place = tuple[str, str]
 _Asked = tuple[str, str, Size, str | None, str | None]
@@ -72,6 +82,12 @@ class Planner:
         that another attempt is planned for, with its newest one as it has ended, or waits to be taken back; ``by``: the
         agent that asks for a new task. Both matter where a cap of theirs is to be kept.
         """
+        return (await self.planned(envelope, asks=asks, follows=follows, by=by)).decision
+
+    async def planned(
+        self, envelope: Envelope, *, asks: bool = True, follows: Task | None = None, by: str | None = None
+    ) -> Planned:
+        """As ``plan``, with the numbers that it was planned on."""
         fresh_s = self._settings.fresh_s
         if envelope.objective == "random" and envelope.seed is None:  # drawn here, recorded with the decision
             envelope = envelope.model_copy(update={"seed": secrets.randbelow(1 << 31)})
@@ -83,10 +99,10 @@ class Planner:
         world = await self._budget.world(world, task=follows, by=by)
         decision = await self._decided(envelope, snapshot, world)
         asked = self._worth_asking(decision, snapshot, world) if asks else []
-        if not asked:
-            return decision
-        said = await self._asked(asked, envelope)
-        return await self._decided(envelope, snapshot, replace(world, test_only_s=said)) if said else decision
+        said = await self._asked(asked, envelope) if asked else {}
+        if said:
+            decision = await self._decided(envelope, snapshot, replace(world, test_only_s=said))
+        return Planned(decision, snapshot, world)
 
     async def _decided(self, envelope: Envelope, snapshot: Snapshot, world: World) -> Decision:
         now = datetime.fromtimestamp(world.forecaster.now, timezone.utc)

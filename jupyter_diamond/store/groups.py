@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, tuple_, update
 
 from jupyter_diamond.errors import Conflict, InvalidRequest
 from jupyter_diamond.model.base import from_epoch
@@ -22,7 +22,7 @@ from .eventlog import Fact
 from .group_rows import Kept
 from .round_rows import Round, Share
 from .rows import stored, summaries, summaries_of
-from .schema import groups, tasks
+from .schema import arrays, attempts, groups, tasks
 
 __all__ = ["Groups", "Progress", "Round", "Share"]
 
@@ -264,6 +264,17 @@ class Groups:
             first = select(tasks.c.row).where(where).order_by(tasks.c.member).limit(limit)
             found = loading.load(connection, tasks.c.row.in_(first))
             return tuple(sorted(found, key=lambda task: task.member.index if task.member is not None else 0))
+
+    def keys(self, task_ids: Collection[str]) -> dict[str, str]:
+        """The HMAC keys of the newest attempts of tasks, in hex."""
+        shared = attempts.outerjoin(arrays, arrays.c.token == attempts.c.decision)
+        key = func.coalesce(arrays.c.key, attempts.c.key)
+        newest = tuple_(attempts.c.task_id, attempts.c.n).in_(
+            select(tasks.c.id, tasks.c.attempts).where(tasks.c.id.in_(task_ids))
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(select(attempts.c.task_id, key).select_from(shared).where(newest))
+            return {row[0]: row[1] for row in rows}
 
 
 def _view(connection: Connection, ref: str) -> Group:
