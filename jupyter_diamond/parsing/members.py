@@ -32,7 +32,7 @@ _WORDS: dict[str, Scalar] = {"true": True, "True": True, "false": False, "False"
 
 
 def parse_array(text: str) -> tuple[tuple[int, ...], int | None]:
-    """Slurm's ``--array``: its numbers, ascending and once each, and how many may run at once. Raises InvalidRequest."""
+    """Slurm's ``--array``: its numbers, ascending and once each; how many may run at once. Raises InvalidRequest."""
     word = text.replace(" ", "")
     numbers, percent, limit = word.partition("%")
     if percent and (not re.fullmatch(r"[0-9]{1,6}", limit) or int(limit) < 1):
