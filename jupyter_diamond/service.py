@@ -13,7 +13,6 @@ from pathlib import Path
 from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
 from jupyter_diamond.engine.budget import caps_of
-from jupyter_diamond.engine.consumers import Consumers
 from jupyter_diamond.engine.endpoints import checks as endpoint_checks
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
@@ -23,6 +22,7 @@ from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.login_news import LoginNews
 from jupyter_diamond.engine.login_node import site_env
+from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool

@@ -15,19 +15,19 @@ from functools import partial
 from jupyter_diamond.engine.balances import BalanceBook
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
-from jupyter_diamond.engine.continuations import Continuations
 from jupyter_diamond.engine.forecasts import Forecasts
 from jupyter_diamond.engine.heal.asked import Asked
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.heal.overrun import Overruns
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
+from jupyter_diamond.engine.news.continuations import Continuations
+from jupyter_diamond.engine.news.webhooks import Webhook
 from jupyter_diamond.engine.planner import Planner
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.engine.watch import SiteWatcher
 from jupyter_diamond.engine.watched import Watched
-from jupyter_diamond.engine.webhooks import Webhook
 from jupyter_diamond.errors import DiamondError, StoreError, TransportError
 from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.event import Event
