@@ -10,8 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from jupyter_diamond.model.base import Value
-from jupyter_diamond.model.group import Param
+from jupyter_diamond.model.base import Param, Value
 from jupyter_diamond.model.manifest import Codec
 from jupyter_diamond.model.task import Language
 

@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from .base import Value
-from .group import Param
+from .base import Param, Value
 
 Codec = Literal["json", "npy", "parquet", "pickle"]
 
