@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
-from .base import UtcTime, Value
+from .base import Param, UtcTime, Value
 from .charge import Charge
 from .envelope import Envelope, Softenable
 from .manifest import Manifest
@@ -19,8 +19,6 @@ MOST_MEMBERS = 10_000
 
 INDEX = "index"
 """The name by which a member of a plain array knows its number."""
-
-Param = Annotated[bool | int | float | str | None, Field(union_mode="smart")]
 
 
 class Member(Value):

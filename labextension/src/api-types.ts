@@ -315,6 +315,8 @@ export interface LoginStart {
 export interface Manifest {
   format: number;
   token: string;
+  member: number | null;
+  params: { [key: string]: boolean | number | string | null };
   outcome: 'OK' | 'FAILED';
   error: CellError | null;
   values: ResultFile[];
