@@ -195,11 +195,15 @@ class Groups:
             row = connection.execute(select(groups).where(groups.c.client_token == client_token)).first()
             return None if row is None else group_rows.views(connection, [row], keep=True)[0]
 
-    def list(self, phase: str | None = None, notebook: str | None = None, limit: int = 100) -> tuple[Group, ...]:
+    def list(
+        self, name: str | None = None, phase: str | None = None, notebook: str | None = None, limit: int = 100
+    ) -> tuple[Group, ...]:
         """Groups, newest first. ``phase`` is ``active`` or ``ended``; anything else raises InvalidRequest."""
         if phase not in (None, "active", "ended"):
             raise InvalidRequest(f"There is no phase {phase!r}; groups are active or ended.")
         query = select(groups).order_by(groups.c.row.desc()).limit(limit)
+        if name is not None:
+            query = query.where(groups.c.name == name)
         if phase is not None:
             query = query.where(groups.c.ended if phase == "ended" else ~groups.c.ended)
         if notebook is not None:
@@ -240,13 +244,13 @@ class Groups:
             )  # fmt: skip
 
     def tasks(
-        self, ref: str, state: State | None = None, limit: int = 10_000, after: int | None = None
+        self, ref: str, states: Collection[State] = (), limit: int = 10_000, after: int | None = None
     ) -> tuple[TaskSummary, ...]:
-        """The members that have begun, by index; in one state, or after one of them, if given."""
+        """The members that have begun, by index; in some states only, or after one of them, if given."""
         with self._database.read() as connection:
             query = summaries().where(tasks.c.group_id == group_rows.row_of(connection, ref).id)
-            if state is not None:
-                query = query.where(tasks.c.state == state.value)
+            if states:
+                query = query.where(tasks.c.state.in_([state.value for state in states]))
             if after is not None:
                 query = query.where(tasks.c.member > after)
             return summaries_of(connection.execute(query.order_by(tasks.c.member).limit(limit)))

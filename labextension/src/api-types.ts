@@ -530,6 +530,8 @@ export interface SiteReading {
   gpus_free: number | null;
   pending: number | null;
   running: number | null;
+  array_places: number | null;
+  array_members: number | null;
   limits: SiteLimits | null;
   own: OwnUse[] | null;
   notes: string[];

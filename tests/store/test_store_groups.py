@@ -87,7 +87,7 @@ def test_members_are_left_out_of_the_list_of_tasks_but_counted_as_active(store):
     assert len(store.tasks(members=True)) == store.count_active() == 5
     assert [(line.group, line.index) for line in store.groups.tasks("fit", after=1)] == [(G, 2), (G, 3)]
     end(store, 3, State.FAILED)
-    assert [line.index for line in store.groups.tasks("fit", State.FAILED)] == [3]
+    assert [line.index for line in store.groups.tasks("fit", [State.FAILED])] == [3]
 
 
 def test_a_name_is_the_newest_that_has_it_be_it_a_group_or_a_task(store):

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.intake import check_bundle
@@ -114,10 +114,10 @@ class GroupDesk:
         return self._told(await self._ledger.do(self._ledger.store.groups.get, ref))
 
     async def groups(
-        self, phase: str | None = None, notebook: str | None = None, limit: int = 100
+        self, name: str | None = None, phase: str | None = None, notebook: str | None = None, limit: int = 100
     ) -> tuple[Group, ...]:
         """Groups, newest first. ``phase`` is ``active`` or ``ended``."""
-        found = await self._ledger.do(self._ledger.store.groups.list, phase, notebook, limit)
+        found = await self._ledger.do(self._ledger.store.groups.list, name, phase, notebook, limit)
         return tuple(self._told(group) for group in found)
 
     def _told(self, group: Group) -> Group:
@@ -126,10 +126,10 @@ class GroupDesk:
         return group.model_copy(update={"next": waits}) if waits else group
 
     async def tasks(
-        self, ref: str, state: State | None = None, limit: int = 10_000, after: int | None = None
+        self, ref: str, states: Collection[State] = (), limit: int = 10_000, after: int | None = None
     ) -> tuple[TaskSummary, ...]:
         """Its members that have begun, by their number. Raises NotFound."""
-        return await self._ledger.do(self._ledger.store.groups.tasks, ref, state, limit, after)
+        return await self._ledger.do(self._ledger.store.groups.tasks, ref, states, limit, after)
 
     async def events(self, ref: str, after: int = 0, limit: int = 200) -> EventPage:
         """What happened to the group as such, oldest first; each member has events of its own."""
