@@ -39,7 +39,7 @@ class Consumers:
         self._consumers: dict[str, Consumer] = {}
 
     def on(self, subject: str, condition: Condition, callback: Callback | None, *, consumer: str | None) -> None:
-        """Call back once, when that happens to ``task:ID`` or ``group:ID``; the same line again with another callback."""
+        """Call back once, when that happens to ``task:ID`` or ``group:ID``. The same line again: the newer callback."""
         name = consumer or own_name(os.environ)
         if callback is None and consumer is None:
             raise InvalidRequest("Say whom to call: on_end(f), or consumer=… for one that asks for its news itself.")
