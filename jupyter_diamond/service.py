@@ -253,7 +253,7 @@ class DiamondService:
         check_bundle(request, bundle, at_most=self._limits.bundle_bytes)
         if not request.again and (twin := twin_of(request, namesakes)):
             return Submitted(task=twin, attached=True, created=False)
-        decision = await self.engine.planner.plan(request.envelope, by=request.by)
+        decision = await self.engine.planner.plan(request.envelope, by=request.by, healing=request.healing)
         choice = decision.choice
         if choice is None or choice.size is None:
             raise OverBudget(decision.sentence) if too_dear(decision) else Infeasible(decision.sentence)
