@@ -147,6 +147,7 @@ class DiamondService:
         With ``after``, the id of a snapshot, it waits up to ``wait`` seconds until there is another one.
         """
         collector = self.engine.collector
+        collector.look()
         await collector.freshen(older_than_s=self._settings.fresh_s, patience_s=3.0)
         deadline = time.monotonic() + min(wait, 30.0)
         while True:
@@ -161,6 +162,7 @@ class DiamondService:
     async def refresh(self, site: str | None) -> Snapshot:
         """Probe one site, or all, now."""
         names = [self.links[site].name] if site is not None else list(self.links)
+        self.engine.collector.look()
         await self.engine.collector.refresh(names, wait_s=self._settings.probe_timeout_s)
         return self.engine.collector.snapshot()
 

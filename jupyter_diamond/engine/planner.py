@@ -73,6 +73,8 @@ class Planner:
         agent that asks for a new task. Both matter where a cap of theirs is to be kept.
         """
         fresh_s = self._settings.fresh_s
+        if follows is None:
+            self._collector.look()
         if envelope.objective == "random" and envelope.seed is None:  # drawn here, recorded with the decision
             envelope = envelope.model_copy(update={"seed": secrets.randbelow(1 << 31)})
         if envelope.site:

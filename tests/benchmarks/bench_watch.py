@@ -141,6 +141,11 @@ def place() -> Iterator[Place]:
 
 def sleepers(place: Place) -> list[str]:
     """Real jobs that run, each with the name of its attempt's token."""
+    # a thousand steps that each look through all processes every two seconds are more than this machine has
+    conf = place.testbed.conf(SITE)
+    conf.write_text(conf.read_text().replace("JobAcctGatherFrequency=task=2", "JobAcctGatherFrequency=task=600"))
+    place.testbed.run(SITE, "scontrol", "reconfigure")
+    place.testbed.wait_ready(SITE)
     rooms, jobs = dict(ROOM), []
     script = place.base / "sleep.sh"
     script.write_text("#!/bin/sh\nexec sleep 3600\n")
