@@ -107,8 +107,7 @@ class DiamondService:
         await self._login_news.stop()
         if self._engine is not None:
             await self._engine.stop()
-        await self.links.close()
-        await self.globus.close()
+        await asyncio.gather(self.links.close(), self.globus.close())
         await self._ledger.close()
 
     @property

@@ -21,7 +21,7 @@ from typing import Any
 from jupyter_diamond.engine.breaker import Breaker
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
-from jupyter_diamond.engine.pace import rest
+from jupyter_diamond.engine.pace import end, rest
 from jupyter_diamond.engine.reading import Heard, read
 from jupyter_diamond.engine.trials import Trials
 from jupyter_diamond.errors import DiamondError, GlobusProblem, StoreError, TransportError
@@ -137,12 +137,9 @@ class Collector:
         """Probe every site at its tick until cancelled; one slow site never delays another."""
         await asyncio.gather(*(self._run_site(site) for site in self._sites.values()))
 
-    async def stop(self) -> None:
+    async def stop(self, *, within_s: float = 5.0) -> None:
         """Cancel what is under way."""
-        for task in self._owned:
-            task.cancel()
-        if self._owned:
-            await asyncio.wait(self._owned, timeout=5.0)
+        await end(self._owned, within_s=within_s)
         self._reader.shutdown(wait=False, cancel_futures=True)
 
     def _hear(self, event: Event) -> None:

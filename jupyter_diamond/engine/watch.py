@@ -17,7 +17,7 @@ from jupyter_diamond.engine.heal.endings import Endings
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
-from jupyter_diamond.engine.pace import rest
+from jupyter_diamond.engine.pace import end, rest
 from jupyter_diamond.engine.questions import QueueClock, accounting_allowance
 from jupyter_diamond.engine.reconcile import final, from_folder, from_queue, lost, row_of
 from jupyter_diamond.engine.spool import Spool
@@ -105,13 +105,10 @@ class SiteWatcher:
         try:
             await asyncio.gather(*loops)
         finally:
-            for task in loops:
-                task.cancel()
+            works = [work for known in self.watched.values() for work in (known.submission, known.healing)]
             for known in self.watched.values():
-                for work in (known.submission, known.healing):
-                    if work is not None:
-                        work.cancel()
                 known.submission = None
+            await end([*loops, *(work for work in works if work is not None)])
 
     def _far_looks(self) -> FarLooks:
         return FarLooks(
