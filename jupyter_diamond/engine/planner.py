@@ -82,6 +82,8 @@ class Planner:
         may do by itself; it begins with less memory where more can follow.
         """
         fresh_s = self._settings.fresh_s
+        if follows is None:
+            self._collector.look()
         if envelope.objective == "random" and envelope.seed is None:  # drawn here, recorded with the decision
             envelope = envelope.model_copy(update={"seed": secrets.randbelow(1 << 31)})
         if envelope.site:

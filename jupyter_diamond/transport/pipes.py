@@ -130,7 +130,9 @@ async def _let_go(process: asyncio.subprocess.Process, *, finished: bool) -> Non
             os.killpg(process.pid, signal.SIGKILL)
         pipes = [transport.get_pipe_transport(fd) for fd in range(3)] if transport is not None else []
         for pipe in pipes:
-            if pipe is not None:  # a shared ssh connection holds them too, and wait() would wait for it
+            if isinstance(pipe, asyncio.WriteTransport):  # what nobody reads any more would be waited for, too
+                pipe.abort()
+            elif pipe is not None:  # a shared ssh connection holds them too, and wait() would wait for it
                 pipe.close()
         with contextlib.suppress(asyncio.TimeoutError):  # a process in an uninterruptible wait cannot be waited for
             await asyncio.wait_for(process.wait(), _KILL_WAIT_S)
