@@ -16,6 +16,7 @@ from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.endpoints import checks as endpoint_checks
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
+from jupyter_diamond.engine.groups.desk import GroupDesk
 from jupyter_diamond.engine.intake import check_bundle, first_attempt, twin_of
 from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
@@ -83,6 +84,10 @@ class DiamondService:
         self._ledger = Ledger(path)
         self.consumers = Consumers(self._ledger, news or DiamondNews(), log)
         """Who wants to be woken, and by what."""
+        self.groups = GroupDesk(
+            self._ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool
+        )  # fmt: skip
+        """Groups of tasks: to take one, to look at it, to ask something of it."""
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
@@ -123,11 +128,11 @@ class DiamondService:
     async def status(self) -> Status:
         """Who answers, and what a kernel must keep to."""
         lease = await self._ledger.do(self._ledger.store.lease)
-        active = await self._ledger.do(self._ledger.store.tasks, phase="active", limit=10_000)
+        active = await self._ledger.do(self._ledger.store.count_active)
         limits = self._limits
         return Status(
             version=__version__, advances_work=self.engine.advances, lease_holder=lease[0] if lease else "",
-            store_path=str(self._ledger.path), active_tasks=len(active),
+            store_path=str(self._ledger.path), active_tasks=active,
             newest_event=await self._ledger.do(self._ledger.store.newest_event),
             limits=Limits(
                 value_bytes=limits.value_bytes, bundle_bytes=limits.bundle_bytes,
@@ -254,6 +259,7 @@ class DiamondService:
         check_bundle(request, bundle, at_most=self._limits.bundle_bytes)
         if not request.again and (twin := twin_of(request, namesakes)):
             return Submitted(task=twin, attached=True, created=False)
+        await self.groups.refuse_namesakes(request)
         decision = await self.engine.planner.plan(request.envelope, by=request.by, healing=request.healing)
         choice = decision.choice
         if choice is None or choice.size is None:

@@ -16,6 +16,7 @@ from jupyter_diamond.engine.balances import BalanceBook
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
+from jupyter_diamond.engine.groups.driver import Groups
 from jupyter_diamond.engine.heal.asked import Asked
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.heal.overrun import Overruns
@@ -79,6 +80,7 @@ class Engine:
         self.asked = Asked(ledger, self.planner)
         self._overruns = Overruns(ledger, self.planner, log, tasks=self._watched, hand_on=self.adopt)
         self.continuations = Continuations(ledger, links, log, holds=self._hold, watched=self._find)
+        self.groups = Groups(ledger, self.planner, spool, log, holds=self._hold, adopt=self.adopt_all)
         self._webhook = webhook
         self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
@@ -133,6 +135,11 @@ class Engine:
             self._log.warning("task %s runs at %s, which is no longer in the catalogue", task.id, newest(task).site)
             return
         watcher.watch(task, inputs)
+
+    def adopt_all(self, tasks: Sequence[Task], inputs: Inputs | None = None) -> None:
+        """Begin to advance members of a group, or hear that they were changed."""
+        for task in tasks:
+            self.adopt(task, inputs)
 
     def _watched(self) -> list[Task]:
         """Every task that is being watched, as it is known here."""
@@ -213,9 +220,11 @@ class Engine:
             for name, link in self._links.items()
         }
         for task in await self._ledger.do(self._ledger.store.active):
-            self.adopt(task)
+            if task.member is None:  # whose turn it is of a group's members is its driver's business
+                self.adopt(task)
         for name, watcher in self._watchers.items():
             self._own(self._keep(watcher.run, f"watching {name}"), self._working, f"diamond-watch-{name}")
+        self._own(self._keep(self.groups.run, "advancing groups"), self._working, "diamond-groups")
         self._own(self._keep(self.continuations.run, "waking who waits"), self._working, "diamond-continuations")
         self._own(self._keep(partial(self._webhook.run, self._hold), "the webhook"), self._working, "diamond-webhook")
         self._own(self.collector.run(), self._working, "diamond-collector")
@@ -240,7 +249,7 @@ class Engine:
 
     def _hear(self, event: Event) -> None:
         kind, _, task_id = event.subject.partition(":")
-        if self.advances and kind == "task" and event.type in _ASKED_ELSEWHERE:
+        if self.advances and kind == "task" and event.type in _ASKED_ELSEWHERE and "group" not in event.data:
             picking_up = self._pick_up(task_id, new=event.type == "task.created")
             self._own(picking_up, self._working, f"diamond-pick-up-{task_id}")
 

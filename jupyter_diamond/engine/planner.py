@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from typing import NamedTuple
 
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
@@ -38,6 +39,15 @@ _KEEP_S = 60.0
 _NOBODY = "dmd-00000000"
 """The token of no attempt."""
 _BASELINES = frozenset({"shortest_queue", "best_feasible", "random"})
+
+
+class Planned(NamedTuple):
+    """A decision with what it was made of."""
+
+    decision: Decision
+    snapshot: Snapshot
+    world: World
+
 
 _Place = tuple[str, str]
 _Asked = tuple[str, str, Size, str | None, str | None]
@@ -81,6 +91,18 @@ class Planner:
         agent that asks for a new task. Both matter where a cap of theirs is to be kept. ``healing``: what a new task
         may do by itself; it begins with less memory where more can follow.
         """
+        return (await self.planned(envelope, asks=asks, follows=follows, by=by, healing=healing)).decision
+
+    async def planned(
+        self,
+        envelope: Envelope,
+        *,
+        asks: bool = True,
+        follows: Task | None = None,
+        by: str | None = None,
+        healing: Healing | None = None,
+    ) -> Planned:
+        """As ``plan``, with the numbers that it was planned on."""
         fresh_s = self._settings.fresh_s
         if follows is None:
             self._collector.look()
@@ -98,7 +120,9 @@ class Planner:
         asked = self._worth_asking(decision, snapshot, world) if asks else []
         if asked and (said := await self._asked(asked, envelope)):
             decision = await self._decided(sized, snapshot, replace(world, test_only_s=said))
-        return decision if sized is envelope else decision.model_copy(update={"envelope": envelope})
+        if sized is not envelope:
+            decision = decision.model_copy(update={"envelope": envelope})
+        return Planned(decision, snapshot, world)
 
     async def _decided(self, envelope: Envelope, snapshot: Snapshot, world: World) -> Decision:
         now = datetime.fromtimestamp(world.forecaster.now, timezone.utc)
