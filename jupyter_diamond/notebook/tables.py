@@ -149,13 +149,13 @@ def forecast_table(found: Forecasts) -> pd.DataFrame:
             "site": each.site, "starts": each.n, "error s": each.error_s, "bias s": each.bias_s, "banded": each.banded,
             "in band": each.coverage, "regret s": each.regret_s, "learnt from": each.learnt, "queue": each.queue,
             "by": ", ".join(f"{name} {count}" for name, count in sorted(each.methods.items())),
-            "trusts replay": each.trusts_replay,
+            "trusts replay": each.trusts_replay, "ready s": each.prepare_s, "run time": each.speed,
         }
         for each in found.sites
     ]  # fmt: skip
     heads = ["site", "starts", "error s", "bias s", "banded", "in band", "regret s", "by", "learnt from", "queue",
-             "trusts replay"]  # fmt: skip
-    unknown = dict.fromkeys(("error s", "bias s", "in band", "regret s"), "Float64")
+             "trusts replay", "ready s", "run time"]  # fmt: skip
+    unknown = dict.fromkeys(("error s", "bias s", "in band", "regret s", "ready s", "run time"), "Float64")
     typed: pd.DataFrame = frame_of(rows, heads).astype(unknown)
     return typed
 
