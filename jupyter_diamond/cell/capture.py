@@ -73,14 +73,13 @@ def capture(
     if text.tree is None:
         return Capture((), _spec(name, "python", text.source, outputs), text.refusals, text.notes)
     names = analyse(text.tree.body)
-    supplied = frozenset(supplied_names(members))
     closure = Closure(namespace, folder=folder, history=history, limits=limits, bound=names.bound, supplied=supplied)
-    closure.refusals += [*text.refusals, *_star_sentences(names), *_missing_inputs(inputs or (), namespace)]
+    closure.refusals += [*text.refusals, *_star_sentences(names), *_missing_inputs(wanted, namespace)]
     closure.warnings += text.notes
     closure.add_code(names, "the cell")
-    for wanted in inputs or ():
-        if wanted in namespace:
-            closure.need(wanted, by="--in", must=True)
+    for each in wanted:
+        if each in namespace:
+            closure.need(each, by="--in", must=True)
     closure.finish()
     closure.warnings += unread_notes(members, closure.supplied_read, names.bound, names.dynamic)
     closure.refusals += _wrong_outputs(outputs, names, closure.captured)
