@@ -65,10 +65,11 @@ def capture(
     environment variables, and there are no outputs. ``members`` are a group's: what they are given is not looked for
     in the notebook.
     """
+    supplied = frozenset(supplied_names(members))
+    wanted = [each for each in inputs or () if each not in supplied]
     if language == "bash":
-        return _of_members(
-            _capture_bash(cell, namespace, name, inputs or (), outputs), members, namespace, inputs or ()
-        )
+        taken = _capture_bash(cell, namespace, name, wanted, outputs)
+        return _of_members(taken, members, namespace, inputs or ())
     text = python_text(cell)
     if text.tree is None:
         return Capture((), _spec(name, "python", text.source, outputs), text.refusals, text.notes)
