@@ -176,8 +176,9 @@ class Api(APIHandler):
             return self._answer(stub.sites)
         if head == "login":
             return self._login(stub.login.state)
-        if head == "groups":
-            return self._groups(*rest.split("/"))
+        return self._groups(*rest.split("/")) if head == "groups" else self._tasks(rest)
+
+    def _tasks(self, rest: str) -> None:
         if rest == "":
             return self._list()
         return self._task(*rest.split("/"))

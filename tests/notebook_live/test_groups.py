@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from .notebook import Notebook, until
 
+EXAMPLES = Path(__file__).parents[2] / "example_notebooks"
 SWEEP = "fit --sweep lr=0.5,2 --sweep seed=0-1 --out score"
 CELL = "if lr > 1 and seed == 1:\n    raise ValueError(f'no lr of {lr}')\nscore = lr * 10 + seed"
 
@@ -74,7 +76,9 @@ def test_another_kernel_finds_it_again(swept):
 
 
 def test_a_dry_run_shows_the_members_and_what_they_stand_in_for(nb):
-    nb.run("runs = [{'lr': 1, 'opt': 'adam'}, {'lr': 2, 'opt': None}]")
+    nb.run(
+        "lr, runs = 'own', [{'lr': 1, 'opt': 'adam'}, {'lr': 2, 'opt': None}]\nimport pandas; pandas.options.display.max_colwidth = None\npandas.options.display.width = 200"
+    )
     said = nb.run("%%diamond_submit attempt --sweep runs --first 1 --at-once 2 --dry-run\nprint(lr, opt)").text
     assert "2 members, at most 2 at once at a site, the first 1 now, the rest when these have ended well." in said
     assert "adam" in said
@@ -102,3 +106,11 @@ def test_a_group_is_held_released_and_cancelled_as_one(nb):
     assert nb.value("many.wait(60)") is True
     assert nb.value("many.states") == {"cancelled": 3}
     assert "cancelled by you" in nb.value("repr(many)")
+
+
+def test_the_example_notebook_runs_and_its_tables_say_what_happened(nb):
+    cells = json.loads((EXAMPLES / "02_sweep.ipynb").read_text())["cells"]
+    shown = [nb.run("".join(cell["source"])).text for cell in cells if cell["cell_type"] == "code"]
+    assert nb.value("len(table), list(table['step'])") == [4, [0.5, 0.5, 2.0, 2.0]]
+    assert nb.value("checked.failed.index.tolist()") == [1]
+    assert "a walk needs steps" in shown[-2]
