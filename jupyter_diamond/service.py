@@ -112,8 +112,7 @@ class DiamondService:
         await self._login_news.stop()
         if self._engine is not None:
             await self._engine.stop()
-        await self.links.close()
-        await self.globus.close()
+        await asyncio.gather(self.links.close(), self.globus.close())
         await self._ledger.close()
 
     @property
@@ -152,6 +151,7 @@ class DiamondService:
         With ``after``, the id of a snapshot, it waits up to ``wait`` seconds until there is another one.
         """
         collector = self.engine.collector
+        collector.look()
         await collector.freshen(older_than_s=self._settings.fresh_s, patience_s=3.0)
         deadline = time.monotonic() + min(wait, 30.0)
         while True:
@@ -166,6 +166,7 @@ class DiamondService:
     async def refresh(self, site: str | None) -> Snapshot:
         """Probe one site, or all, now."""
         names = [self.links[site].name] if site is not None else list(self.links)
+        self.engine.collector.look()
         await self.engine.collector.refresh(names, wait_s=self._settings.probe_timeout_s)
         return self.engine.collector.snapshot()
 
@@ -259,7 +260,7 @@ class DiamondService:
         if not request.again and (twin := twin_of(request, namesakes)):
             return Submitted(task=twin, attached=True, created=False)
         await self.groups.refuse_namesakes(request)
-        decision = await self.engine.planner.plan(request.envelope, by=request.by)
+        decision = await self.engine.planner.plan(request.envelope, by=request.by, healing=request.healing)
         choice = decision.choice
         if choice is None or choice.size is None:
             raise OverBudget(decision.sentence) if too_dear(decision) else Infeasible(decision.sentence)

@@ -24,6 +24,7 @@ from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.news.continuations import Continuations
 from jupyter_diamond.engine.news.webhooks import Webhook
+from jupyter_diamond.engine.pace import end
 from jupyter_diamond.engine.planner import Planner
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, newest
@@ -37,6 +38,8 @@ from jupyter_diamond.settings import DiamondEngine
 
 _FOREIGN_NEWS_S = 0.5
 """How often the store is asked whether another process wrote: 20 microseconds each."""
+_STOP_S = 1.0
+"""How long ends are waited for: JupyterLab is closed by people, who do not wait either."""
 _OWN_FIRST_S = 0.05
 """A task that this very server has made is adopted with its making; one of another server's is read from the store."""
 
@@ -92,12 +95,16 @@ class Engine:
         self._own(self.balances.keep(self._links.values(), self._answers), self._owned, "diamond-balances")
 
     async def stop(self) -> None:
-        """Stop all background work and give the lease back; jobs run on."""
-        for group in (self._owned, self._working):
-            for task in list(group):
-                task.cancel()
-            await asyncio.gather(*group, return_exceptions=True)
-        await self.collector.stop()
+        """Stop all background work and give the lease back; jobs run on.
+
+        What does not let go in time is left behind: whatever it was at is in the store, and is found again at the next
+        start, as after a crash.
+        """
+        late, _ = await asyncio.gather(
+            end([*self._owned, *self._working], within_s=_STOP_S), self.collector.stop(within_s=_STOP_S)
+        )
+        for task in late:
+            self._log.warning("%s did not end in %.1f s; it is left behind", task.get_name(), _STOP_S)
         self.forecasts.stop()
         if self.advances:
             await self._ledger.do(self._ledger.store.release_lease, self.holder)

@@ -12,7 +12,7 @@ from .charge import Charge
 from .envelope import Envelope, Softenable
 from .manifest import Manifest
 from .states import Outcome, Phase, State
-from .task import Language, NotebookCell, TaskRequest
+from .task import Language, NotebookCell, TaskRequest, TaskSummary
 
 MOST_MEMBERS = 10_000
 """More is not one question any more, and no site takes so many jobs of one user at once."""
@@ -161,3 +161,13 @@ class GroupResults(Value):
     members: tuple[MemberResult, ...] = ()
     missing: tuple[MissingResult, ...] = ()
     next: int | None = None
+
+
+class MemberSummary(TaskSummary):
+    """One row of a group's members."""
+
+    params: dict[str, Param] = Field(default_factory=dict)
+    charges: tuple[Charge, ...] = ()
+    """What its attempts are charged together, one a unit."""
+    before: tuple[State, ...] = ()
+    """How its earlier attempts ended, oldest first."""

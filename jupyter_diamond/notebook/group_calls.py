@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted
-from jupyter_diamond.model.task import TaskSummary
+from jupyter_diamond.model.group import (
+    MOST_MEMBERS,
+    Group,
+    GroupRequest,
+    GroupResults,
+    GroupSubmitted,
+    MemberSummary,
+)
+from jupyter_diamond.model.states import State
 from jupyter_diamond.model.views import EventPage
 
 from .calls import Calls, parsed, part
 
 _GROUPS: TypeAdapter[tuple[Group, ...]] = TypeAdapter(tuple[Group, ...])
-_MEMBERS: TypeAdapter[tuple[TaskSummary, ...]] = TypeAdapter(tuple[TaskSummary, ...])
+_MEMBERS: TypeAdapter[tuple[MemberSummary, ...]] = TypeAdapter(tuple[MemberSummary, ...])
 
 GroupAct = Literal["cancel", "hold", "release", "replan"]
 
@@ -42,10 +50,11 @@ class GroupCalls(Calls):
         return self._get(Group, f"groups/{part(ref)}")
 
     def members(
-        self, ref: str, *, state: str | None = None, after: int | None = None, limit: int = 1000
-    ) -> tuple[TaskSummary, ...]:
-        """Its members by number, those after one; ``state`` keeps those in one of some states, with commas."""
-        asked: dict[str, Any] = {"state": state, "after": after, "limit": limit}
+        self, ref: str, *, states: Iterable[State] = (), after: int | None = None, limit: int = MOST_MEMBERS
+    ) -> tuple[MemberSummary, ...]:
+        """Its members that have begun, by number, those after one; only those in some states where these are given."""
+        wanted = ",".join(state.value for state in states) or None
+        asked: dict[str, Any] = {"state": wanted, "after": after, "limit": limit}
         return self._list(_MEMBERS, f"groups/{part(ref)}/tasks", asked)
 
     def on_group(self, ref: str, act: GroupAct, *, unpin: bool = False) -> Group:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from jupyter_diamond.model.group import Group, GroupShare
+from jupyter_diamond.model.group import Group, GroupShare, MemberSummary
 from jupyter_diamond.model.states import Outcome, Phase, State
 from jupyter_diamond.model.task import TaskSummary
 from jupyter_diamond.parsing.members import ranges
@@ -120,6 +120,24 @@ def failure_text(failure: Failure, members: int) -> str:
     """``3 of 100 out of memory: 4, 17-18.`` and why the first of them did."""
     said = f"{len(failure.indices):,} of {members:,} {failure.word}: {numbers(failure.indices)}."
     return f"{said} {failure.cause}".rstrip()
+
+
+_MENDED = {
+    State.OUT_OF_MEMORY: "ran out of memory and ran again with more",
+    State.TIMEOUT: "reached the time limit and ran again",
+    State.NODE_FAIL: "lost a node and ran again",
+    State.PREEMPTED: "had to give way and ran again",
+    State.CANCELLED: "went to another place",
+}
+
+
+def healed_text(members: Iterable[MemberSummary]) -> str:
+    """``2 ran out of memory and ran again with more: 4, 17.`` Of those that ended well, and not at once."""
+    found: dict[str, list[int]] = {}
+    for member in members:
+        if member.state is State.COMPLETED and member.before:
+            found.setdefault(_MENDED.get(member.before[-1], "failed and ran again"), []).append(member.index or 0)
+    return " ".join(f"{len(same):,} {what}: {numbers(same)}." for what, same in found.items())
 
 
 def member_name(group: str, index: int) -> str:

@@ -76,7 +76,7 @@ class GroupDesk:
     async def _first_round(self, asked: GroupRequest) -> Round:
         """The plan of its first round. Raises Infeasible, OverBudget."""
         request, members = asked.request, asked.rounds[0]
-        planned = await self._engine().planner.planned(request.envelope, by=request.by)
+        planned = await self._engine().planner.planned(request.envelope, by=request.by, healing=request.healing)
         decision = planned.decision
         if decision.choice is not None and decision.choice.simulated:
             raise Infeasible(f"{decision.choice.site} is simulated: nothing was submitted. Choose another site.")

@@ -138,7 +138,8 @@ class Groups:
         groups, asked = self._ledger.store.groups, group.asked
         if step.number > 1:
             await self._ledger.write(groups.finish_round, group.id, step.number - 1, from_epoch(time.time()))
-        planned = await self._planner.planned(asked.request.envelope, by=asked.request.by)
+        request = asked.request
+        planned = await self._planner.planned(request.envelope, by=request.by, healing=request.healing)
         found = split(planned, len(step.members), number=step.number, at_once=asked.at_once)
         now = from_epoch(time.time())
         why_not = too_few(found, planned.decision)
