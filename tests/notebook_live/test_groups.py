@@ -111,6 +111,6 @@ def test_a_group_is_held_released_and_cancelled_as_one(nb):
 def test_the_example_notebook_runs_and_its_tables_say_what_happened(nb):
     cells = json.loads((EXAMPLES / "02_sweep.ipynb").read_text())["cells"]
     shown = [nb.run("".join(cell["source"])).text for cell in cells if cell["cell_type"] == "code"]
-    assert nb.value("len(table), list(table['step'])") == [4, [0.5, 0.5, 2.0, 2.0]]
+    assert nb.value("[len(table), list(table['step'])]") == [4, [0.5, 0.5, 2.0, 2.0]]
     assert nb.value("checked.failed.index.tolist()") == [1]
     assert "a walk needs steps" in shown[-2]
