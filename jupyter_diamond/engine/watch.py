@@ -6,12 +6,14 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from jupyter_diamond.engine import attempt_folder
+from jupyter_diamond.engine.arrivals import Arrivals
 from jupyter_diamond.engine.attempt_folder import Seen
+from jupyter_diamond.engine.batch import Inputs, newest
 from jupyter_diamond.engine.claims import another_job
 from jupyter_diamond.engine.far_look import FarLooks
 from jupyter_diamond.engine.heal.endings import Endings
@@ -21,11 +23,12 @@ from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace, rest
 from jupyter_diamond.engine.reconcile import final, from_folder, from_queue, lost, row_of
 from jupyter_diamond.engine.spool import Spool
-from jupyter_diamond.engine.submit import Inputs, Submitter, newest
+from jupyter_diamond.engine.submit import Submitter
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import SchedulerError, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.event import EventType
 from jupyter_diamond.model.jobs import JobRow
 from jupyter_diamond.model.manifest import EndFile, Manifest
 from jupyter_diamond.model.states import State
@@ -52,9 +55,10 @@ class SiteWatcher:
     watched: dict[str, Watched] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._submitter = Submitter(
+        submitter = Submitter(
             self.link, self.ledger, self.spool, self.settings, self.log, holds=self.holds, healer=self.healer
         )
+        self._arrivals = Arrivals(submitter, self.log, out=self._brought, reread=self._reread)
         self._endings = Endings(
             self.link, self.ledger, self.settings, self.log, healer=self.healer, wake=self._wake, pass_on=self._pass_on
         )
@@ -64,22 +68,23 @@ class SiteWatcher:
         self._asks = asyncio.Event()
         self._looks = asyncio.Event()
 
-    def watch(self, task: Task, inputs: Inputs | None = None) -> None:
-        """Take on a task, new or found again, or hear that something about it changed (a cancel request)."""
-        known = self.watched.get(task.id)
-        if known is None:
-            known = self.watched[task.id] = Watched(task=task)
-        elif task.version >= known.task.version:
-            known.task = task
-            known.hurry.set()
-        self._bring_in(known, inputs)
+    def watch(self, tasks: Sequence[Task], inputs: Inputs | None = None) -> None:
+        """Take on tasks, new or found again, or hear that something about them changed (a cancel request)."""
+        for task in tasks:
+            known = self.watched.get(task.id)
+            if known is None:
+                self.watched[task.id] = Watched(task=task)
+            elif task.version >= known.task.version:
+                known.task = task
+                known.hurry.set()
+        self._arrivals.begin([self.watched[task.id] for task in tasks], inputs)
         self._wake()
 
-    def _bring_in(self, known: Watched, inputs: Inputs | None = None) -> None:
-        if known.native is None and known.submission is None and not newest(known.task).state.terminal:
-            bringing_in = self._submitter.bring_in(known.task, inputs, hurry=known.hurry)
-            known.submission = asyncio.create_task(bringing_in, name=f"diamond-submit-{known.task.id}")
-            known.submission.add_done_callback(lambda _: self._wake())
+    def _brought(self, task: Task) -> None:
+        """A task has a job, has ended, is followed or goes on alone."""
+        known = self.watched.setdefault(task.id, Watched(task=task))
+        known.brought = task
+        self._wake()
 
     def ask_soon(self) -> None:
         """The way to the site is open again: what its silence earned is not waited out."""
@@ -89,14 +94,16 @@ class SiteWatcher:
             known.hurry.set()
         self._wake()
 
+    async def _reread(self, ids: Sequence[str]) -> tuple[Task, ...]:
+        return await self.ledger.do(self.ledger.store.attempts.tasks, ids)
+
     def _wake(self) -> None:
         self._asks.set()
         self._looks.set()
 
     async def run(self) -> None:
         """Work until cancelled. Files and questions have a loop each: a hanging scheduler never delays a result."""
-        for known in self.watched.values():  # it may have been interrupted
-            self._bring_in(known)
+        self._arrivals.begin(self.watched.values())  # it may have been interrupted
         look_loop = self._look_loop if self.link.transport.shares_files else self._far_looks().run
         loops = [
             asyncio.create_task(self._ask_loop(), name=f"diamond-ask-{self.link.name}"),
@@ -107,10 +114,10 @@ class SiteWatcher:
         finally:
             for task in loops:
                 task.cancel()
+            self._arrivals.stop()
             for known in self.watched.values():
-                for work in (known.submission, known.healing):
-                    if work is not None:
-                        work.cancel()
+                if known.healing is not None:
+                    known.healing.cancel()
                 known.submission = None
 
     def _far_looks(self) -> FarLooks:
@@ -132,7 +139,7 @@ class SiteWatcher:
     async def _ask_loop(self) -> None:
         while True:
             self._asks.clear()
-            await self._collect_submissions()
+            self._collect_submissions()
             now = time.monotonic()
             try:
                 await self._send_cancels(now)
@@ -149,8 +156,8 @@ class SiteWatcher:
 
     async def _forget_ended(self) -> None:
         for task_id in [task_id for task_id, known in self.watched.items() if newest(known.task).state.terminal]:
-            del self.watched[task_id]
-            await asyncio.to_thread(self.spool.drop, task_id)
+            if self.watched.pop(task_id).task.member is None:  # else its inputs are its group's
+                await asyncio.to_thread(self.spool.drop, task_id)
 
     def _unfinished(self) -> list[Watched]:
         return [known for known in self._jobs() if known.end is None]
@@ -169,35 +176,26 @@ class SiteWatcher:
             return fine
         return fine * 2.5 if running else fine * 12.5
 
-    async def _collect_submissions(self) -> None:
-        for known in list(self.watched.values()):
-            if known.submission is not None and known.submission.done():
-                n = newest(known.task).n
-                try:
-                    known.task = known.submission.result()
-                except Exception:
-                    # a defect of ours must not leave the other jobs of this site unwatched
-                    self.log.exception("submission of %s failed unexpectedly; it will be tried again", known.task.id)
-                    known.submission = asyncio.create_task(self._submit_again(known.task))
-                    known.submission.add_done_callback(lambda _: self._wake())
-                    continue
-                known.submission = None
-                if newest(known.task).n != n:
-                    self._pass_on(known)
-                    continue
-                self._pace.reset()
-                self._queue_at = time.monotonic() + self._pace.next()
+    def _collect_submissions(self) -> None:
+        for known in [known for known in self.watched.values() if known.brought is not None]:
+            brought, n, place = known.brought, newest(known.task).n, newest(known.task).array
+            assert brought is not None, "only what was brought in is collected"
+            known.submission = known.brought = None
+            if brought.version >= known.task.version:  # else it was changed since
+                known.task = brought
+            if newest(known.task).n != n:
+                self._pass_on(known)
+                continue
+            if newest(known.task).array != place:  # it was held, and the array goes on without it
+                self._arrivals.begin([known])
+            self._pace.reset()
+            self._queue_at = time.monotonic() + self._pace.next()
 
     def _pass_on(self, known: Watched) -> None:
         """Its task goes on in another attempt, at this site or at another."""
         known.over = True
         self.watched.pop(known.task.id, None)
         self.hand_on(known.task)
-
-    async def _submit_again(self, task: Task) -> Task:
-        await asyncio.sleep(5.0)
-        hurry = self.watched[task.id].hurry
-        return await self._submitter.bring_in(await self.ledger.do(self.ledger.store.task, task.id), hurry=hurry)
 
     async def _send_cancels(self, now: float) -> None:
         due = [
@@ -249,7 +247,7 @@ class SiteWatcher:
             changes = from_folder(newest(known.task), seen)
             if not changes:
                 return False
-            type_ = "attempt.result_ready" if changes.get("result_ready") else "attempt.state_changed"
+            type_: EventType = "attempt.result_ready" if changes.get("result_ready") else "attempt.state_changed"
             known.task = await self.ledger.update(known.task, type_, {"from": "files"}, **changes)
             await self._endings.stays(known)
         if seen.end is not None:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
-from jupyter_diamond.engine.submit import newest
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import DiamondError, StoreError
 from jupyter_diamond.model.base import from_epoch
