@@ -141,13 +141,26 @@ def close_array_script(folder: str, ats: Sequence[int], *, k: int) -> str:
 mkdir -p -m 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
 if [ "$(cat {rc} 2>/dev/null)" = 0 ]; then echo {_MARK}answered; cat {out}; exit 0; fi
 tar -xkf - 2>/dev/null
-{_begun()}closed() {{
-for r in {ranges(ats).replace(",", " ")}; do
-i=${{r%-*}}; while [ "$i" -le "${{r#*-}}" ]; do echo "$i/{files.CLAIM}"; i=$((i + 1)); done
-done | xargs ls -ln 2>/dev/null | grep -c -e '-> {files.FENCED}$'
-}}
-if [ "$(closed)" = {len(ats)} ]; then echo {_MARK}fenced; else echo {_MARK}no_folder; fi
+{_begun()}n=$({_claims(ats)} | grep -c -e '-> {files.FENCED}$')
+if [ "$n" = {len(ats)} ]; then echo {_MARK}fenced; else echo {_MARK}no_folder; fi
 """
+
+
+def claims_script(folder: str, ats: Sequence[int]) -> str:
+    """Whose claims these members of an array have: where there is none, their ``links`` on stdin close them."""
+    where = quote(folder, "the attempt folder")
+    return f"""umask 077
+mkdir -p -m 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
+tar -xkf - 2>/dev/null
+echo {_MARK}answered; {_claims(ats)}
+"""
+
+
+def _claims(ats: Sequence[int]) -> str:
+    """List the claims of members, as links with where they lead."""
+    return f"""for r in {ranges(ats).replace(",", " ")}; do
+i=${{r%-*}}; while [ "$i" -le "${{r#*-}}" ]; do echo "$i/{files.CLAIM}"; i=$((i + 1)); done
+done | xargs ls -ln 2>/dev/null"""
 
 
 def _begun() -> str:
