@@ -89,7 +89,7 @@ async def test_acts_that_are_under_way_are_left_at_once_and_found_again(bench, t
         post.close()
     assert took < MOST_S
     node.line.release()
-    again = await bench.start(lookup_for_s=5.0)
+    again = await bench.start(lookup_for_s=1.0)
     done = await ended(again, wanted, seconds=120)
     assert done.state is State.COMPLETED, done.cause
     assert (tmp_path / "runs").read_text() == "run "
