@@ -251,7 +251,7 @@ class SiteWatcher:
         known.log_bytes = seen.log_bytes
         if known.ear is not None and seen.log:
             known.ear.take(newest(known.task).n, seen.log_offset, seen.log)
-        if seen.noticed:  # a hint that is taken once: the cell itself may print such words
+        if seen.noticed and not known.noticed:  # a hint that is taken once: the cell itself may print such words
             known.noticed = True
             self._queue.wanted(time.monotonic())
             self._asks.set()
