@@ -59,6 +59,10 @@ def ran(folder):
     return {path.name: path.read_text() for path in Path(folder).iterdir()}
 
 
+def claim_of(task):
+    return str(Path(task.attempt.folder, "claim").readlink())
+
+
 def noting(folder):
     """A cell that leaves a mark each time that it runs."""
     folder.mkdir()
@@ -115,7 +119,7 @@ async def test_a_member_of_an_array_that_nobody_knows_of_is_closed_and_the_rest_
     assert [task.attempt.submissions for task in done] == [2, 1, 2, 2]
     assert list(jobs(testbed, tasks).values()) == [{0, 2, 3}]
     assert ran(tmp_path / "ran") == {"0": "x", "2": "x", "3": "x"}
-    assert str(Path(done[1].attempt.folder, "claim").readlink()) == "fenced", "and no job that comes late is it"
+    assert claim_of(done[1]) == "fenced", "and no job that comes late is it"
 
 
 async def test_members_that_are_held_or_cancelled_before_it_is_sent_leave_the_array(pool, testbed, tmp_path):
@@ -169,6 +173,6 @@ async def test_an_array_runs_on_a_cluster_behind_ssh(bench, testbed, tmp_path, t
         odd = {3: State.FAILED, 5: State.CANCELLED}
         assert [task.state for task in done] == [odd.get(at, State.COMPLETED) for at in range(7)]
         assert (await service.result(tasks[4].id)).manifest is not None
-        await service.stop()
+        await all_of(service, [tasks[5]], lambda task: task.state.terminal)
     finally:
         node.close()
