@@ -112,7 +112,7 @@ class SiteWatcher:
         try:
             await asyncio.gather(*loops)
         finally:
-            works = [*self._arrivals.under_way(), *(known.healing for known in self.watched.values())]
+            works = [*self._arrivals.works, *(known.healing for known in self.watched.values())]
             for known in self.watched.values():
                 known.submission = None
             await end([*loops, *(work for work in works if work is not None)])
