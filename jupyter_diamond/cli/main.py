@@ -10,7 +10,7 @@ from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, Serve
 from jupyter_diamond.model.views import ErrorView
 from jupyter_diamond.notebook.client import DiamondClient
 
-from . import acts, charges, forecast, importing, logins, looks, setup, waiting
+from . import acts, charges, forecast, groups, importing, logins, looks, setup, waiting
 from .endpoint_setup import endpoint_setup
 from .grammar import DONE, FAILED, NO_SERVER, NOT_FOUND, USAGE, parser
 from .output import as_json, complain
@@ -24,7 +24,7 @@ WITHOUT_SERVER: dict[str, Callable[[Namespace], int]] = {
 WITH_SERVER: dict[str, Act] = {
     "status": looks.status, "endpoints": looks.endpoints, "resources": looks.resources, "idle": looks.idle,
     "history": looks.history, "forecast": forecast.forecast, "charges": charges.charges, "tasks": looks.tasks,
-    "task": looks.task,
+    "task": looks.task, "groups": groups.groups, "group": groups.group,
     "explain": looks.explain, "logs": looks.logs, "events": looks.events, "env": looks.env,
     "cancel": acts.cancel, "replan": acts.replan, "hold": acts.hold, "release": acts.release,
     "exec": acts.execute, "put-file": acts.put_file, "preflight": acts.preflight,
