@@ -16,8 +16,11 @@ from . import attempt_rows, charges, eventlog, loading
 from .database import Database
 from .eventlog import Fact
 from .order import may_move
-from .rows import attempt_of, attempt_row, unknown
+from .rows import attempt_of, attempt_row, remember, unknown
 from .schema import attempts, events, tasks
+
+_NEVER_SEEN = {"last_seen_at": None}
+"""That moment has a column of its own."""
 
 
 class Change(NamedTuple):
@@ -127,7 +130,9 @@ def _write(connection: Connection, changed: Iterable[tuple[str, Attempt]]) -> No
     rows, mirrors = [], []
     for task_id, attempt in changed:
         same = {"the_task": task_id, "the_n": attempt.n}
-        rows.append({**same, **attempt_row(attempt)})
+        row = attempt_row(attempt)
+        remember(row["body"], attempt if attempt.last_seen_at is None else attempt.model_copy(update=_NEVER_SEEN))
+        rows.append({**same, **row})
         mirrors.append({**same, **attempt_rows.mirrored(attempt)})
     of_attempt = (attempts.c.task_id == bindparam("the_task")) & (attempts.c.n == bindparam("the_n"))
     connection.execute(update(attempts).where(of_attempt).values(_named(attempts.c, rows[0])), rows)
