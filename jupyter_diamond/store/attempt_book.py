@@ -96,12 +96,8 @@ def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -
         facts.append(Fact(each.kind, each.task_id, each.data, each.dedup_key))
         after.append((each.task_id, Attempt.model_validate({**dict(attempt), **each.changes, **since})))
     eventlog.append_many(connection, facts, at=at)
-    settled = [
-        (task_id, charges.settle(connection, task_id, attempt, at=at) if attempt.state.terminal else attempt)
-        for task_id, attempt in after
-    ]
-    if settled:
-        _write(connection, settled)
+    if after:
+        _write(connection, charges.settle_all(connection, after, at=at))
 
 
 def _read(connection: Connection, wanted: Sequence[Change]) -> dict[tuple[str, int], Attempt]:

@@ -84,6 +84,7 @@ def in_(state):
 
 async def test_an_array_is_one_job_whose_members_end_each_in_their_own_way(pool, testbed):
     service = await pool.start()
+    assert (await readings(service))["delta"].array_places == 1001
     tasks = await arrays.submit(service, range(20), source=STORY, outputs=("answer",), site="delta", announced=True)
     now = await all_of(service, tasks, lambda task: task.attempt.native is not None)
     base = now[0].attempt.native.id.partition("_")[0]
