@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, func, select, update
 
 from jupyter_diamond.model.event import EventType
 from jupyter_diamond.model.states import State
@@ -21,6 +21,9 @@ from .schema import attempts, events, tasks
 
 _NEVER_SEEN = {"last_seen_at": None}
 """That moment has a column of its own."""
+
+
+_ENDED = tuple(state.value for state in State if state.terminal)
 
 
 class Change(NamedTuple):
@@ -47,9 +50,14 @@ class AttemptBook:
 
     def of_array(self, token: str) -> tuple[Task, ...]:
         """The tasks that were made as members of a job array, oldest first; some may have left it since."""
-        theirs = (attempts.c.token >= f"{token}-") & (attempts.c.token < f"{token}.")
         with self._database.read() as connection:
-            return loading.load(connection, tasks.c.id.in_(select(attempts.c.task_id).where(theirs)))
+            return loading.load(connection, tasks.c.id.in_(select(attempts.c.task_id).where(_of_array(token))))
+
+    def open_in_array(self, token: str) -> int:
+        """How many of these attempts have not ended, among them those that have left it."""
+        query = select(func.count()).select_from(attempts).where(_of_array(token), attempts.c.state.not_in(_ENDED))
+        with self._database.read() as connection:
+            return int(connection.execute(query).scalar_one())
 
     def update(self, wanted: Sequence[Change], *, at: datetime) -> tuple[Task, ...]:
         """Make these changes, all or none, each with its event; the tasks in the same order.
@@ -72,6 +80,10 @@ class AttemptBook:
             ],
             at=at,
         )  # fmt: skip
+
+
+def _of_array(token: str) -> ColumnElement[bool]:
+    return (attempts.c.token >= f"{token}-") & (attempts.c.token < f"{token}.")
 
 
 def _tasks(connection: Connection, ids: Collection[str]) -> tuple[Task, ...]:
