@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import from_epoch
@@ -17,6 +17,10 @@ from .schema import events, tasks
 
 DATA_BYTES = 8 * 1024
 """The most JSON that one event carries: events are read by every client, bulk belongs in files."""
+# made once: every write is followed by a look at the log
+_AFTER = select(events).where(events.c.seq > bindparam("cursor")).order_by(events.c.seq).limit(bindparam("most"))
+_APPEND = insert(events).returning(events.c.seq)
+_VERSION = update(tasks).where(tasks.c.id == bindparam("task")).values(version=bindparam("seq"))
 
 
 def append(
@@ -35,9 +39,9 @@ def append(
         if connection.execute(same).first() is not None:
             return None
     row = {"at": at.timestamp(), "type": kind, "subject": subject, "data": text, "dedup_key": dedup_key}
-    seq = connection.execute(insert(events).returning(events.c.seq), row).scalar_one()
+    seq = connection.execute(_APPEND, row).scalar_one()
     if subject.startswith("task:"):
-        connection.execute(update(tasks).where(tasks.c.id == subject[5:]).values(version=seq))
+        connection.execute(_VERSION, {"task": subject[5:], "seq": seq})
     return Event(seq=seq, at=at, type=kind, subject=subject, data=json.loads(text), dedup_key=dedup_key)
 
 
@@ -50,7 +54,7 @@ def after(
     connection: Connection, cursor: int, limit: int, subject: str | None, kinds: Collection[EventType] = ()
 ) -> tuple[Event, ...]:
     """Events that are newer than ``cursor``, oldest first; of some kinds only, if any are named."""
-    query = select(events).where(events.c.seq > cursor).order_by(events.c.seq).limit(limit)
+    query = _AFTER
     if subject is not None:
         query = query.where(events.c.subject == subject)
     if kinds:
@@ -64,7 +68,7 @@ def after(
             data=json.loads(row.data),
             dedup_key=row.dedup_key,
         )
-        for row in connection.execute(query)
+        for row in connection.execute(query, {"cursor": cursor, "most": limit})
     )
 
 

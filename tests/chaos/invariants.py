@@ -14,7 +14,7 @@ from jupyter_diamond.store import Store
 from .cluster import STRANGER, Job
 
 if TYPE_CHECKING:
-    from .run import World
+    from .world import World
 
 # what a job's fate may be called, beside COMPLETED for what came to its end
 _CALLED = {
