@@ -13,16 +13,17 @@ from pathlib import Path
 from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
 from jupyter_diamond.engine.budget import caps_of
-from jupyter_diamond.engine.consumers import Consumers
 from jupyter_diamond.engine.endpoints import checks as endpoint_checks
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
+from jupyter_diamond.engine.groups.desk import GroupDesk
 from jupyter_diamond.engine.intake import check_bundle, first_attempt, twin_of
 from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.login_news import LoginNews
 from jupyter_diamond.engine.login_node import site_env
+from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
@@ -83,6 +84,10 @@ class DiamondService:
         self._ledger = Ledger(path)
         self.consumers = Consumers(self._ledger, news or DiamondNews(), log)
         """Who wants to be woken, and by what."""
+        self.groups = GroupDesk(
+            self._ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool
+        )  # fmt: skip
+        """Groups of tasks: to take one, to look at it, to ask something of it."""
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
@@ -107,8 +112,7 @@ class DiamondService:
         await self._login_news.stop()
         if self._engine is not None:
             await self._engine.stop()
-        await self.links.close()
-        await self.globus.close()
+        await asyncio.gather(self.links.close(), self.globus.close())
         await self._ledger.close()
 
     @property
@@ -124,11 +128,11 @@ class DiamondService:
     async def status(self) -> Status:
         """Who answers, and what a kernel must keep to."""
         lease = await self._ledger.do(self._ledger.store.lease)
-        active = await self._ledger.do(self._ledger.store.tasks, phase="active", limit=10_000)
+        active = await self._ledger.do(self._ledger.store.count_active)
         limits = self._limits
         return Status(
             version=__version__, advances_work=self.engine.advances, lease_holder=lease[0] if lease else "",
-            store_path=str(self._ledger.path), active_tasks=len(active),
+            store_path=str(self._ledger.path), active_tasks=active,
             newest_event=await self._ledger.do(self._ledger.store.newest_event),
             limits=Limits(
                 value_bytes=limits.value_bytes, bundle_bytes=limits.bundle_bytes,
@@ -147,6 +151,7 @@ class DiamondService:
         With ``after``, the id of a snapshot, it waits up to ``wait`` seconds until there is another one.
         """
         collector = self.engine.collector
+        collector.look()
         await collector.freshen(older_than_s=self._settings.fresh_s, patience_s=3.0)
         deadline = time.monotonic() + min(wait, 30.0)
         while True:
@@ -161,6 +166,7 @@ class DiamondService:
     async def refresh(self, site: str | None) -> Snapshot:
         """Probe one site, or all, now."""
         names = [self.links[site].name] if site is not None else list(self.links)
+        self.engine.collector.look()
         await self.engine.collector.refresh(names, wait_s=self._settings.probe_timeout_s)
         return self.engine.collector.snapshot()
 
@@ -253,7 +259,8 @@ class DiamondService:
         check_bundle(request, bundle, at_most=self._limits.bundle_bytes)
         if not request.again and (twin := twin_of(request, namesakes)):
             return Submitted(task=twin, attached=True, created=False)
-        decision = await self.engine.planner.plan(request.envelope, by=request.by)
+        await self.groups.refuse_namesakes(request)
+        decision = await self.engine.planner.plan(request.envelope, by=request.by, healing=request.healing)
         choice = decision.choice
         if choice is None or choice.size is None:
             raise OverBudget(decision.sentence) if too_dear(decision) else Infeasible(decision.sentence)

@@ -47,6 +47,11 @@ class DiamondEngine(LoggingConfigurable):
     probe_tick_s = Float(60.0, help="Time between two probes of a site; sites ask for no more than one a minute.").tag(
         config=True
     )
+    probe_rest_s = Float(
+        300.0,
+        help="The same while nobody looks at the sites: no wall, no sidebar, no new task. Half of stale_s, so that a "
+        "decision always has records that may be used, even of a site that answers slowly then.",
+    ).tag(config=True)
     probe_timeout_s = Float(30.0, help="A probe that takes longer counts as failed.").tag(config=True)
     limits_tick_s = Float(
         3600.0,

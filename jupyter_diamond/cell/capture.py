@@ -11,15 +11,17 @@ import importlib.util
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from jupyter_diamond.model.group import Member
 from jupyter_diamond.model.task import Captured, Language
 from jupyter_diamond.model.views import Limits
 
 from .closure import Closure, close_match
 from .history import CellHistory
+from .members import supplied_names, supplied_rows, unread_notes, wrong_names
 from .names import Names, analyse
 from .spec import Spec
 from .text import CellText, bash_text, python_text
@@ -53,21 +55,26 @@ def capture(
     folder: Path,
     history: CellHistory,
     limits: Limits,
+    members: Sequence[Member] = (),
 ) -> Capture:
     """Capture a cell against the notebook's ``namespace``. ``folder`` is the notebook's.
 
     ``inputs`` (``--in``) adds names and checks that they are there; all that the cell uses travels anyway, and
     ``captured`` lists it. ``outputs`` (``--out``) must be names that the cell assigns, or values that it was given.
     For ``bash`` the cell is a script, ``inputs`` of simple type (text, numbers, paths) are exported to it as
-    environment variables, and there are no outputs.
+    environment variables, and there are no outputs. ``members`` are a group's: what they are given is not looked for
+    in the notebook.
     """
     if language == "bash":
-        return _capture_bash(cell, namespace, name, inputs or (), outputs)
+        return _of_members(
+            _capture_bash(cell, namespace, name, inputs or (), outputs), members, namespace, inputs or ()
+        )
     text = python_text(cell)
     if text.tree is None:
         return Capture((), _spec(name, "python", text.source, outputs), text.refusals, text.notes)
     names = analyse(text.tree.body)
-    closure = Closure(namespace, folder=folder, history=history, limits=limits, bound=names.bound)
+    supplied = frozenset(supplied_names(members))
+    closure = Closure(namespace, folder=folder, history=history, limits=limits, bound=names.bound, supplied=supplied)
     closure.refusals += [*text.refusals, *_star_sentences(names), *_missing_inputs(inputs or (), namespace)]
     closure.warnings += text.notes
     closure.add_code(names, "the cell")
@@ -75,6 +82,7 @@ def capture(
         if wanted in namespace:
             closure.need(wanted, by="--in", must=True)
     closure.finish()
+    closure.warnings += unread_notes(members, closure.supplied_read, names.bound, names.dynamic)
     closure.refusals += _wrong_outputs(outputs, names, closure.captured)
     spec = _spec(name, "python", text.source, outputs).model_copy(
         update={
@@ -83,13 +91,30 @@ def capture(
             "same_minor": tuple(sorted(closure.same_minor)),
         }
     )
-    return Capture(
+    taken = Capture(
         tuple(closure.captured[each] for each in sorted(closure.captured)),
         spec,
         tuple(dict.fromkeys(closure.refusals)),
         tuple(dict.fromkeys(closure.warnings)),
         closure.value_files(),
         closure.module_files(),
+    )
+    return _of_members(taken, members, namespace, inputs or ())
+
+
+def _of_members(
+    taken: Capture, members: Sequence[Member], namespace: Mapping[str, Any], inputs: Sequence[str]
+) -> Capture:
+    """The same with what each member of a group is given."""
+    if not members:
+        return taken
+    spec = taken.spec
+    rows = supplied_rows(members, namespace, spec.language)
+    return replace(
+        taken,
+        captured=(*rows, *taken.captured),
+        spec=spec.model_copy(update={"members": {str(member.index): member.params for member in members}}),
+        refusals=(*taken.refusals, *wrong_names(members, inputs, spec.outputs, spec.language)),
     )
 
 

@@ -32,10 +32,19 @@ class Closure:
     """Collects names; each ends in ``captured``, those that cannot travel also in ``refusals``.
 
     ``bound`` are the names that the cell binds itself: a function may read them without the notebook having them.
+    ``supplied`` are there before everything else, whatever the notebook has under these names; ``supplied_read`` are
+    those of them that something reads.
     """
 
     def __init__(
-        self, namespace: Mapping[str, Any], *, folder: Path, history: CellHistory, limits: Limits, bound: set[str]
+        self,
+        namespace: Mapping[str, Any],
+        *,
+        folder: Path,
+        history: CellHistory,
+        limits: Limits,
+        bound: set[str],
+        supplied: frozenset[str] = _NOTHING,
     ) -> None:
         self.namespace = namespace
         self.history = history
@@ -45,6 +54,8 @@ class Closure:
         self.refusals: list[str] = []
         self.warnings: list[str] = []
         self.same_minor: set[str] = set()
+        self.supplied_read: set[str] = set()
+        self._supplied = supplied
         self._bound = bound
         self._statements: dict[str, Statement] = {}
         self._imports: dict[str, Statement] = {}
@@ -65,7 +76,9 @@ class Closure:
 
     def need(self, name: str, *, by: str, must: bool, bound: frozenset[str] = _NOTHING) -> None:
         """``by`` reads the name, when the cell has surely bound ``bound``. Without ``must``, it may be missing."""
-        if name in bound or is_provided(name, self.namespace):
+        if name in self._supplied and name not in bound:
+            self.supplied_read.add(name)
+        if name in bound or name in self._supplied or is_provided(name, self.namespace):
             return
         sentence = kernel_sentence(name, self.namespace)
         if sentence:

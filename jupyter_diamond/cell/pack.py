@@ -55,5 +55,7 @@ def _digest(capture: Capture) -> str:
         for item in spec.prelude
     ]
     modules = [[path, hashlib.sha256(data).hexdigest()] for path, data in sorted(capture.modules.items())]
-    meaning = [spec.format, spec.language, spec.cell, spec.outputs, prelude, modules, spec.python[:2]]
+    meaning: list[object] = [spec.format, spec.language, spec.cell, spec.outputs, prelude, modules, spec.python[:2]]
+    if spec.members:
+        meaning.append([[index, list(params.items())] for index, params in spec.members.items()])
     return hashlib.sha256(json.dumps(meaning).encode("ascii")).hexdigest()

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from jupyter_diamond.model.base import Value
+from pydantic import Field
+
+from jupyter_diamond.model.base import Param, Value
 from jupyter_diamond.model.manifest import Codec
 from jupyter_diamond.model.task import Language
 
@@ -47,6 +49,8 @@ class Spec(Value):
     ``same_minor`` names the values that hold bytecode (closures, lambdas without source) and therefore run only under
     the kernel's own minor version. ``requires`` are the modules that must be importable at the site, checked before
     the cell starts. ``kernel_reads_parquet`` lets tables come back as parquet; without it they are pickled.
+    ``members`` are a group's, by their numbers: what each is given before prelude and cell run, or in the environment
+    of a shell. Which of them it is, the runner is told when it is started.
     """
 
     format: Literal[1] = 1
@@ -60,3 +64,4 @@ class Spec(Value):
     python: tuple[int, int, int]
     same_minor: tuple[str, ...] = ()
     kernel_reads_parquet: bool = False
+    members: dict[str, dict[str, Param]] = Field(default_factory=dict)

@@ -11,7 +11,7 @@ from jupyter_diamond.notebook.vocabulary import span_of_time
 from .grammar import DONE
 from .output import UNKNOWN, as_json, number, say, table
 
-HEADS = ("site", "starts", "error", "bias", "in band", "regret", "by", "learnt from", "queue")
+HEADS = ("site", "starts", "error", "bias", "in band", "regret", "by", "learnt from", "queue", "ready", "run time")
 
 
 def forecast(client: DiamondClient, said: Namespace) -> int:
@@ -35,7 +35,8 @@ def _line(found: SiteForecasts) -> tuple[str, ...]:
     methods = ", ".join(f"{name} {count}" for name, count in sorted(found.methods.items()))
     return (
         found.site, number(found.n), _time(found.error_s), bias, band, _time(found.regret_s), methods or UNKNOWN,
-        number(found.learnt), found.queue,
+        number(found.learnt), found.queue, _time(found.prepare_s),
+        UNKNOWN if found.speed is None else f"{found.speed:.2f}x",
     )  # fmt: skip
 
 

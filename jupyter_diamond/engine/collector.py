@@ -1,4 +1,9 @@
-"""The live state of every site: probed in parallel, each with its own deadline, tick and breaker, kept with its age."""
+"""The live state of every site: probed in parallel, each with its own deadline, tick and breaker, kept with its age.
+
+A probe is half a dozen commands, so the tick is for somebody: a wall, a sidebar, a user who places tasks. While nobody
+looks a site is probed now and then, for its history and so that no record is too old to place with; whoever looks
+again, or decides, has it probed at once (``freshen``).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from typing import Any
 from jupyter_diamond.engine.breaker import Breaker
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
-from jupyter_diamond.engine.pace import rest
+from jupyter_diamond.engine.pace import end, rest
 from jupyter_diamond.engine.reading import Heard, read
 from jupyter_diamond.engine.trials import Trials
 from jupyter_diamond.errors import DiamondError, GlobusProblem, StoreError, TransportError
@@ -31,6 +36,8 @@ from jupyter_diamond.transport.base import Completed
 _LARGE_BYTES = 64 << 10
 """A larger answer takes more than some milliseconds to read, so it is read beside the loop."""
 _RETRY_LIMITS_S = 600.0
+_LOOKS_TICKS = 3
+"""So many ticks after a look it is still somebody's: walls and sidebars look again whenever a probe has ended."""
 
 
 @dataclass
@@ -72,6 +79,7 @@ class Collector:
         self._trying: set[str] = set()
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="diamond-read")
         self._number = 0
+        self._looked_at = time.monotonic()
         self._told: set[str] = set()
         self.writes = False
         ledger.listen(self._hear)
@@ -80,6 +88,13 @@ class Collector:
         """Every site's newest reading, now."""
         readings = tuple(site.reading for site in self._sites.values())
         return Snapshot(id=self._number, taken_at=from_epoch(time.time()), sites=readings)
+
+    def look(self) -> None:
+        """Somebody wants to know how sites are, and goes on to for a while: sites are probed at their tick."""
+        rested = time.monotonic() - self._looked_at > _LOOKS_TICKS * self._settings.probe_tick_s
+        self._looked_at = time.monotonic()
+        for site in self._sites.values() if rested else ():
+            site.wake.set()
 
     async def refresh(self, names: Iterable[str], *, older_than_s: float = 0.0, wait_s: float | None = None) -> None:
         """Probe the named sites whose reading is older; probes that are under way already are joined, not repeated.
@@ -122,18 +137,16 @@ class Collector:
         """Probe every site at its tick until cancelled; one slow site never delays another."""
         await asyncio.gather(*(self._run_site(site) for site in self._sites.values()))
 
-    async def stop(self) -> None:
+    async def stop(self, *, within_s: float = 5.0) -> None:
         """Cancel what is under way."""
-        for task in self._owned:
-            task.cancel()
-        if self._owned:
-            await asyncio.wait(self._owned, timeout=5.0)
+        await end(self._owned, within_s=within_s)
         self._reader.shutdown(wait=False, cancel_futures=True)
 
     def _hear(self, event: Event) -> None:
         """The user has logged in, or out: sites that waited for it are due, wherever that was done."""
         if event.subject != "login":
             return
+        self.look()
         for site in self._sites.values():
             if site.reading.health == "needs_login":
                 site.breaker.resume(time.monotonic())
@@ -142,11 +155,18 @@ class Collector:
     async def _run_site(self, site: _Site) -> None:
         while True:
             site.wake.clear()
-            left_s = site.breaker.next_at - time.monotonic()
+            left_s = self._next_at(site) - time.monotonic()
             if left_s > 0:
                 await rest(site.wake, left_s)
             else:
                 await asyncio.wait({self._probe_once(site)})
+
+    def _next_at(self, site: _Site) -> float:
+        """When it is probed next: at its tick while somebody looks, else when it has rested."""
+        tick_at, looks_until = site.breaker.next_at, self._looked_at + _LOOKS_TICKS * self._settings.probe_tick_s
+        if tick_at <= looks_until or site.reading.read_at is None:
+            return tick_at
+        return max(tick_at, site.begun + self._settings.probe_rest_s)
 
     def _probe_once(self, site: _Site) -> asyncio.Task[None]:
         """Begin a probe, or join the one that waits for its answer."""

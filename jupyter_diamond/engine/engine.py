@@ -15,19 +15,21 @@ from functools import partial
 from jupyter_diamond.engine.balances import BalanceBook
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
-from jupyter_diamond.engine.continuations import Continuations
 from jupyter_diamond.engine.forecasts import Forecasts
+from jupyter_diamond.engine.groups.driver import Groups
 from jupyter_diamond.engine.heal.asked import Asked
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.heal.overrun import Overruns
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
+from jupyter_diamond.engine.news.continuations import Continuations
+from jupyter_diamond.engine.news.webhooks import Webhook
+from jupyter_diamond.engine.pace import end
 from jupyter_diamond.engine.planner import Planner
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.engine.watch import SiteWatcher
 from jupyter_diamond.engine.watched import Watched
-from jupyter_diamond.engine.webhooks import Webhook
 from jupyter_diamond.errors import DiamondError, StoreError, TransportError
 from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.event import Event
@@ -36,6 +38,8 @@ from jupyter_diamond.settings import DiamondEngine
 
 _FOREIGN_NEWS_S = 0.5
 """How often the store is asked whether another process wrote: 20 microseconds each."""
+_STOP_S = 1.0
+"""How long ends are waited for: JupyterLab is closed by people, who do not wait either."""
 _OWN_FIRST_S = 0.05
 """A task that this very server has made is adopted with its making; one of another server's is read from the store."""
 
@@ -76,6 +80,7 @@ class Engine:
         self.asked = Asked(ledger, self.planner)
         self._overruns = Overruns(ledger, self.planner, log, tasks=self._watched, hand_on=self.adopt)
         self.continuations = Continuations(ledger, links, log, holds=self._hold, watched=self._find)
+        self.groups = Groups(ledger, self.planner, spool, log, holds=self._hold, adopt=self.adopt_all)
         self._webhook = webhook
         self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
@@ -90,12 +95,16 @@ class Engine:
         self._own(self.balances.keep(self._links.values(), self._answers), self._owned, "diamond-balances")
 
     async def stop(self) -> None:
-        """Stop all background work and give the lease back; jobs run on."""
-        for group in (self._owned, self._working):
-            for task in list(group):
-                task.cancel()
-            await asyncio.gather(*group, return_exceptions=True)
-        await self.collector.stop()
+        """Stop all background work and give the lease back; jobs run on.
+
+        What does not let go in time is left behind: whatever it was at is in the store, and is found again at the next
+        start, as after a crash.
+        """
+        late, _ = await asyncio.gather(
+            end([*self._owned, *self._working], within_s=_STOP_S), self.collector.stop(within_s=_STOP_S)
+        )
+        for task in late:
+            self._log.warning("%s did not end in %.1f s; it is left behind", task.get_name(), _STOP_S)
         self.forecasts.stop()
         if self.advances:
             await self._ledger.do(self._ledger.store.release_lease, self.holder)
@@ -126,6 +135,11 @@ class Engine:
             self._log.warning("task %s runs at %s, which is no longer in the catalogue", task.id, newest(task).site)
             return
         watcher.watch(task, inputs)
+
+    def adopt_all(self, tasks: Sequence[Task], inputs: Inputs | None = None) -> None:
+        """Begin to advance members of a group, or hear that they were changed."""
+        for task in tasks:
+            self.adopt(task, inputs)
 
     def _watched(self) -> list[Task]:
         """Every task that is being watched, as it is known here."""
@@ -206,9 +220,11 @@ class Engine:
             for name, link in self._links.items()
         }
         for task in await self._ledger.do(self._ledger.store.active):
-            self.adopt(task)
+            if task.member is None:  # whose turn it is of a group's members is its driver's business
+                self.adopt(task)
         for name, watcher in self._watchers.items():
             self._own(self._keep(watcher.run, f"watching {name}"), self._working, f"diamond-watch-{name}")
+        self._own(self._keep(self.groups.run, "advancing groups"), self._working, "diamond-groups")
         self._own(self._keep(self.continuations.run, "waking who waits"), self._working, "diamond-continuations")
         self._own(self._keep(partial(self._webhook.run, self._hold), "the webhook"), self._working, "diamond-webhook")
         self._own(self.collector.run(), self._working, "diamond-collector")
@@ -233,7 +249,7 @@ class Engine:
 
     def _hear(self, event: Event) -> None:
         kind, _, task_id = event.subject.partition(":")
-        if self.advances and kind == "task" and event.type in _ASKED_ELSEWHERE:
+        if self.advances and kind == "task" and event.type in _ASKED_ELSEWHERE and "group" not in event.data:
             picking_up = self._pick_up(task_id, new=event.type == "task.created")
             self._own(picking_up, self._working, f"diamond-pick-up-{task_id}")
 

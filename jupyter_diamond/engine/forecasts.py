@@ -158,6 +158,7 @@ class Forecasts:
             update={
                 "trusts_replay": self._trusts.get(site, True), "queue": seen,
                 "learnt": 0 if runtimes is None else runtimes.learnt,
+                "prepare_s": self._prepare_s.get(site), "speed": self._speeds.get(site),
             }
         )  # fmt: skip
 

@@ -1,8 +1,10 @@
-"""When to ask again: soon after something changed, ever more seldom while nothing does."""
+"""When to ask again: soon after something changed, ever more seldom while nothing does. And an end to waiting."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from typing import Any
 
 
 class Pace:
@@ -34,3 +36,14 @@ async def rest(until: asyncio.Event, seconds: float | None) -> None:
         await asyncio.wait({waiting}, timeout=None if seconds is None else max(0.0, seconds))
     finally:
         waiting.cancel()
+
+
+async def end(tasks: Iterable[asyncio.Task[Any]], *, within_s: float | None = None) -> set[asyncio.Task[Any]]:
+    """Cancel tasks and wait until they have ended, so that none of them finds the store closed under it.
+
+    Those that have not let go ``within_s`` are given back.
+    """
+    ending = set(tasks)
+    for task in ending:
+        task.cancel()
+    return (await asyncio.wait(ending, timeout=within_s))[1] if ending else set()

@@ -10,15 +10,18 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from typing import NamedTuple
 
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
+from jupyter_diamond.engine.heal.steps import begins_with
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.errors import DiamondError, TransportError
 from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Envelope, Size
+from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.jobs import Dialect, JobRequest
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Task
@@ -36,6 +39,15 @@ _KEEP_S = 60.0
 _NOBODY = "dmd-00000000"
 """The token of no attempt."""
 _BASELINES = frozenset({"shortest_queue", "best_feasible", "random"})
+
+
+class Planned(NamedTuple):
+    """A decision with what it was made of."""
+
+    decision: Decision
+    snapshot: Snapshot
+    world: World
+
 
 _Place = tuple[str, str]
 _Asked = tuple[str, str, Size, str | None, str | None]
@@ -64,15 +76,36 @@ class Planner:
         return self._budget.caps
 
     async def plan(
-        self, envelope: Envelope, *, asks: bool = True, follows: Task | None = None, by: str | None = None
+        self,
+        envelope: Envelope,
+        *,
+        asks: bool = True,
+        follows: Task | None = None,
+        by: str | None = None,
+        healing: Healing | None = None,
     ) -> Decision:
         """Where a task with this envelope would go now. Raises StoreError, NotFound.
 
         ``asks``: schedulers may be asked for their own estimate where nothing better is known. ``follows``: the task
         that another attempt is planned for, with its newest one as it has ended, or waits to be taken back; ``by``: the
-        agent that asks for a new task. Both matter where a cap of theirs is to be kept.
+        agent that asks for a new task. Both matter where a cap of theirs is to be kept. ``healing``: what a new task
+        may do by itself; it begins with less memory where more can follow.
         """
+        return (await self.planned(envelope, asks=asks, follows=follows, by=by, healing=healing)).decision
+
+    async def planned(
+        self,
+        envelope: Envelope,
+        *,
+        asks: bool = True,
+        follows: Task | None = None,
+        by: str | None = None,
+        healing: Healing | None = None,
+    ) -> Planned:
+        """As ``plan``, with the numbers that it was planned on."""
         fresh_s = self._settings.fresh_s
+        if follows is None:
+            self._collector.look()
         if envelope.objective == "random" and envelope.seed is None:  # drawn here, recorded with the decision
             envelope = envelope.model_copy(update={"seed": secrets.randbelow(1 << 31)})
         if envelope.site:
@@ -81,12 +114,15 @@ class Planner:
             await self._collector.freshen(older_than_s=fresh_s, patience_s=10.0)
         snapshot, world = self._collector.snapshot(), await self._forecasts.world()
         world = await self._budget.world(world, task=follows, by=by)
-        decision = await self._decided(envelope, snapshot, world)
+        healing = follows.healing if follows is not None else healing or Healing()
+        sized = begins_with(envelope, healing.retries, () if follows is None else follows.attempts)
+        decision = await self._decided(sized, snapshot, world)
         asked = self._worth_asking(decision, snapshot, world) if asks else []
-        if not asked:
-            return decision
-        said = await self._asked(asked, envelope)
-        return await self._decided(envelope, snapshot, replace(world, test_only_s=said)) if said else decision
+        if asked and (said := await self._asked(asked, envelope)):
+            decision = await self._decided(sized, snapshot, replace(world, test_only_s=said))
+        if sized is not envelope:
+            decision = decision.model_copy(update={"envelope": envelope})
+        return Planned(decision, snapshot, world)
 
     async def _decided(self, envelope: Envelope, snapshot: Snapshot, world: World) -> Decision:
         now = datetime.fromtimestamp(world.forecaster.now, timezone.utc)

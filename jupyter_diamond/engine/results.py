@@ -33,7 +33,7 @@ async def read_result(task: Task, attempt: Attempt, link: SiteLink, *, key: str,
         raise ResultUnavailable(f"The receipt in {folder} at {link.name} cannot be read; look at the task's log.")
     small, room = [], inline_bytes
     for value in manifest.values:
-        if value.bytes <= room and _is_result(value.file):
+        if value.bytes <= room and is_result(value.file):
             small.append(value.file)
             room -= value.bytes
     contents = await asyncio.gather(*(link.read(f"{folder}/{name}") for name in small))
@@ -103,7 +103,7 @@ def _whole_characters(data: bytes) -> bytes:
 
 async def read_file(attempt: Attempt, link: SiteLink, path: str) -> bytes:
     """A file that the API may hand out. Raises NotFound."""
-    if attempt.folder is None or not (path in (files.LOG, files.OUTPUTS) or _is_result(path)):
+    if attempt.folder is None or not (path in (files.LOG, files.OUTPUTS) or is_result(path)):
         raise NotFound(f"There is no file {path!r} of this task to fetch.")
     data = await link.read(f"{attempt.folder}/{path}")
     if data is None:
@@ -111,7 +111,7 @@ async def read_file(attempt: Attempt, link: SiteLink, path: str) -> bytes:
     return data
 
 
-def _is_result(path: str) -> bool:
+def is_result(path: str) -> bool:
     """A file right below ``result/``: a receipt is foreign text and may name anything."""
     folder, slash, name = path.partition("/")
     return folder == files.RESULT and bool(slash) and name not in ("", ".", "..") and not {"/", "\0"} & set(name)

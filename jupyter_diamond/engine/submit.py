@@ -168,7 +168,8 @@ class Submitter:
     async def _inputs(self, task: Task) -> Inputs:
         store = self._ledger.store
         request, key = await self._ledger.do(lambda: (store.request(task.id), store.key(task.id, newest(task).n)))
-        return Inputs(request, key, await asyncio.to_thread(self._spool.load, task.id))
+        spooled_as = task.member.group if task.member is not None else task.id
+        return Inputs(request, key, await asyncio.to_thread(self._spool.load, spooled_as))
 
     def _parts(self, inputs: Inputs, job: JobRequest) -> bytes:
         return sealed({

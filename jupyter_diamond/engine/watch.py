@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -18,7 +17,8 @@ from jupyter_diamond.engine.heal.endings import Endings
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
-from jupyter_diamond.engine.pace import Pace, rest
+from jupyter_diamond.engine.pace import end, rest
+from jupyter_diamond.engine.questions import QueueClock, accounting_allowance
 from jupyter_diamond.engine.reconcile import final, from_folder, from_queue, lost, row_of
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Inputs, Submitter, newest
@@ -32,8 +32,8 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.settings import DiamondEngine
 
-_OVERRUN_S = 120.0
-"""Slurm looks for jobs beyond their limit every 30 s, and may grant them some minutes."""
+_TOGETHER_S = 1.0
+"""Accounting is asked along for whoever would be asked for so soon after."""
 
 
 @dataclass
@@ -58,9 +58,8 @@ class SiteWatcher:
         self._endings = Endings(
             self.link, self.ledger, self.settings, self.log, healer=self.healer, wake=self._wake, pass_on=self._pass_on
         )
-        self._pace = Pace(2.0, 60.0, floor=self.link.poll_floor_s)
-        self._queue_at = 0.0
-        self._asked_at = -math.inf
+        self._queue = QueueClock(self.link.poll_floor_s)
+        self._accounting = accounting_allowance(self.link.poll_floor_s)
         self._asks = asyncio.Event()
         self._looks = asyncio.Event()
 
@@ -69,6 +68,8 @@ class SiteWatcher:
         known = self.watched.get(task.id)
         if known is None:
             known = self.watched[task.id] = Watched(task=task)
+            if known.native is not None:  # found again: what became of it meanwhile is not known
+                self._queue.wanted(time.monotonic())
         elif task.version >= known.task.version:
             known.task = task
             known.hurry.set()
@@ -83,8 +84,7 @@ class SiteWatcher:
 
     def ask_soon(self) -> None:
         """The way to the site is open again: what its silence earned is not waited out."""
-        self._pace.reset()
-        self._queue_at = time.monotonic()
+        self._queue.opened(time.monotonic())
         for known in self.watched.values():
             known.hurry.set()
         self._wake()
@@ -105,13 +105,10 @@ class SiteWatcher:
         try:
             await asyncio.gather(*loops)
         finally:
-            for task in loops:
-                task.cancel()
+            works = [work for known in self.watched.values() for work in (known.submission, known.healing)]
             for known in self.watched.values():
-                for work in (known.submission, known.healing):
-                    if work is not None:
-                        work.cancel()
                 known.submission = None
+            await end([*loops, *(work for work in works if work is not None)])
 
     def _far_looks(self) -> FarLooks:
         return FarLooks(
@@ -136,16 +133,23 @@ class SiteWatcher:
             now = time.monotonic()
             try:
                 await self._send_cancels(now)
-                if self._jobs() and now >= self._queue_at:
+                if self._jobs() and now >= self._queue.due_at(now):
                     await self._ask_queue(now)
                 await self._ask_accounting(time.monotonic())
             except (TransportError, SchedulerError) as problem:
                 await self._trouble(problem)
             await self._forget_ended()
-            wakes = [known.settle_at for known in self.watched.values() if known.settle is not None]
-            if self._jobs():
-                wakes.append(self._queue_at)
-            await rest(self._asks, min(wakes) - time.monotonic() if wakes else None)
+            await rest(self._asks, self._until_next(time.monotonic()))
+
+    def _until_next(self, now: float) -> float | None:
+        """How long until there is something to ask; None when there is nothing to ask about."""
+        settling = [known.settle_at for known in self.watched.values() if known.settle is not None]
+        wakes = [max(min(settling), self._accounting.ready_at(now))] if settling else []
+        if self._jobs():
+            wakes.append(self._queue.due_at(now))
+        else:
+            self._queue.idle()
+        return min(wakes) - now if wakes else None
 
     async def _forget_ended(self) -> None:
         for task_id in [task_id for task_id, known in self.watched.items() if newest(known.task).state.terminal]:
@@ -185,8 +189,7 @@ class SiteWatcher:
                 if newest(known.task).n != n:
                     self._pass_on(known)
                     continue
-                self._pace.reset()
-                self._queue_at = time.monotonic() + self._pace.next()
+                self._queue.stirred(time.monotonic())
 
     def _pass_on(self, known: Watched) -> None:
         """Its task goes on in another attempt, at this site or at another."""
@@ -205,7 +208,7 @@ class SiteWatcher:
             if known.task.cancel_requested_by is not None and known.end is None and now >= known.cancel_at
         ]  # fmt: skip
         if await self._endings.take_back(self._jobs(), now):
-            self._queue_at = min(self._queue_at, now + 1.0)
+            self._queue.wanted(now + 1.0)
         jobs = [known.native for known in due if known.native is not None]
         if not jobs:
             return
@@ -240,7 +243,7 @@ class SiteWatcher:
             known.ear.take(newest(known.task).n, seen.log_offset, seen.log)
         if seen.noticed:  # a hint that is taken once: the cell itself may print such words
             known.noticed = True
-            self._queue_at = min(self._queue_at, self._asked_at + self.link.poll_floor_s)
+            self._queue.wanted(time.monotonic())
             self._asks.set()
         async with known.lock:
             if known.over:
@@ -259,7 +262,8 @@ class SiteWatcher:
 
     async def _ask_queue(self, now: float) -> None:
         jobs = self._jobs()
-        self._asked_at, self._queue_at = now, now + self._pause()
+        tells = self.link.transport.shares_files or self.link.transport.longest_wait_s > 0
+        self._queue.asked(now, [newest(known.task) for known in jobs], at=time.time(), tells=tells)
         script = self.link.scheduler.queue_script([known.native for known in jobs if known.native is not None])
         reading = self.link.scheduler.parse_queue(
             await self.link.run(script, timeout_s=self.settings.command_timeout_s)
@@ -274,17 +278,6 @@ class SiteWatcher:
                 known.silent_since = None
                 await self._note_row(known, row)
 
-    def _pause(self) -> float:
-        """How long until the queue is asked again; soon around a job's time limit, which nothing else may tell of."""
-        wait = self._pace.next()
-        for attempt in (newest(known.task) for known in self._jobs()):
-            if attempt.started_at is None or attempt.state is not State.RUNNING:
-                continue
-            left = attempt.started_at.timestamp() + attempt.size.walltime_s - time.time()
-            if -_OVERRUN_S < left < wait:
-                wait = min(wait, max(left + 1.0, 5.0, self.link.poll_floor_s))
-        return wait
-
     async def _note_row(self, known: Watched, row: JobRow) -> None:
         async with known.lock:
             if known.over:
@@ -293,18 +286,20 @@ class SiteWatcher:
             if not changes:
                 return
             if "state" in changes:
-                self._pace.reset()
+                self._queue.stirred(time.monotonic())
             data = {"from": "queue", **({"requeued": True} if row.requeued else {})}
             known.task = await self.ledger.update(known.task, "attempt.state_changed", data, **changes)
             await self._endings.stays(known)
 
     async def _ask_accounting(self, now: float) -> None:
-        due = [known for known in self._jobs() if known.settle is not None and now >= known.settle_at]
-        if not due:
+        """The last word on all who wait for it: one question for those that are due, and soon will be."""
+        due = [known for known in self._jobs() if known.settle is not None and now >= known.settle_at - _TOGETHER_S]
+        if not any(now >= known.settle_at for known in due) or self._accounting.ready_at(now) > now:
             return
+        self._accounting.take(now)
         for known in due:
-            assert known.settle is not None, "only settling jobs are due"
-            known.settle_at = now + known.settle.next()
+            if known.settle is not None and now >= known.settle_at:
+                known.settle_at = now + known.settle.next()
         since = min(known.task.created_at for known in due)
         jobs = [known.native for known in due if known.native is not None]
         script = self.link.scheduler.accounting_script(jobs, since=since)
@@ -352,7 +347,7 @@ class SiteWatcher:
         if job is None:
             return False
         known.settle, known.queue_row, known.silent_since, known.cancel_at = None, None, None, 0.0
-        self._queue_at = 0.0
+        self._queue.wanted(time.monotonic())
         told = {"job": str(job), "found": True}
         known.task = await self.ledger.update(known.task, "attempt.submitted", told, native=job)
         return True
@@ -387,7 +382,7 @@ class SiteWatcher:
     async def _trouble(self, problem: TransportError | SchedulerError) -> None:
         """A command failed: that says nothing about any job (B08)."""
         now = time.monotonic()
-        self._queue_at = max(self._queue_at, now + self._pace.next())
+        self._queue.failed(now)
         for known in self._jobs():
             if known.settle is not None:
                 known.settle_at = max(known.settle_at, now + known.settle.next())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from jupyter_diamond.engine.log_ear import LogEar
+from jupyter_diamond.engine.news.log_ear import LogEar
 from jupyter_diamond.engine.pace import Pace
 from jupyter_diamond.engine.submit import newest
 from jupyter_diamond.model.jobs import JobRow, NativeJob

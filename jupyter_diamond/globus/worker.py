@@ -32,7 +32,7 @@ class Worker:
         self._todo.put((future, act))
         return await asyncio.wrap_future(future)
 
-    async def close(self, patience_s: float = 2.0) -> None:
+    async def close(self, patience_s: float = 0.5) -> None:
         """End the thread; what it is at goes on for as long as its own time-out, and nobody waits for that."""
         self._closed = True
         self._todo.put(None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 class Value(BaseModel):
@@ -21,6 +21,9 @@ def _as_utc(moment: datetime) -> datetime:
 
 
 UtcTime = Annotated[datetime, AfterValidator(_as_utc)]
+
+Param = Annotated[bool | int | float | str | None, Field(union_mode="smart")]
+"""What a member of a group may be given."""
 
 
 def from_epoch(seconds: float) -> datetime:

@@ -113,7 +113,8 @@ class SiteForecasts(Value):
     ``regret_s`` is the mean time that the best alternative would have saved, by its own estimate: what would have
     happened elsewhere is not known. ``methods`` counts how they were made. ``trusts_replay`` False: the simulated queue
     was further off here than the constant per waiting job, so it is not used. ``learnt``: jobs of this site that run
-    times were learnt from; ``queue``: what is seen of it now.
+    times were learnt from; ``queue``: what is seen of it now. ``prepare_s``: from a job's start to that of its cell;
+    ``speed``: the run time of the same work there over that at a site of mean speed; None while too little has run.
     """
 
     site: str
@@ -126,6 +127,8 @@ class SiteForecasts(Value):
     methods: dict[ForecastMethod, int] = Field(default_factory=dict)
     trusts_replay: bool = True
     learnt: int = 0
+    prepare_s: float | None = None
+    speed: float | None = None
     queue: Literal["visible", "hidden", "cut", "none"] = "none"
 
 

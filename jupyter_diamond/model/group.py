@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from itertools import groupby
+from typing import Literal
 
 from pydantic import Field, field_validator
 
-from .base import UtcTime, Value
+from .base import Param, UtcTime, Value
 from .charge import Charge
 from .envelope import Envelope, Softenable
+from .manifest import Manifest
 from .states import Outcome, Phase, State
-from .task import Language, NotebookCell, TaskRequest
+from .task import Language, NotebookCell, TaskRequest, TaskSummary
 
 MOST_MEMBERS = 10_000
 """More is not one question any more, and no site takes so many jobs of one user at once."""
 
 INDEX = "index"
 """The name by which a member of a plain array knows its number."""
-
-Param = Annotated[bool | int | float | str | None, Field(union_mode="smart")]
 
 
 class Member(Value):
@@ -55,6 +55,11 @@ class GroupRequest(Value):
         if len({member.index for member in members}) != len(members):
             raise ValueError("two members of a group have the same number")
         return tuple(sorted(members, key=lambda member: (member.round, member.index)))
+
+    @property
+    def rounds(self) -> tuple[tuple[Member, ...], ...]:
+        """The members of each round, in order. Rounds are counted from 1, whatever numbers their members name."""
+        return tuple(tuple(each) for _, each in groupby(self.members, key=lambda member: member.round))
 
 
 class Relaxed(Value):
@@ -121,3 +126,48 @@ class GroupSubmitted(Value):
     group: Group
     attached: bool = False
     created: bool = True
+
+
+class MemberResult(Value):
+    """What one member brought back: its receipt, and its small values as base64 by file (``result/NAME``).
+
+    ``key`` is that of its attempt: a kernel opens nothing that is not signed with it.
+    """
+
+    index: int
+    task_id: str
+    attempt: int
+    manifest: Manifest
+    key: str
+    inline: dict[str, str] = Field(default_factory=dict)
+
+
+class MissingResult(Value):
+    """Why an ended member has nothing here."""
+
+    index: int
+    task_id: str
+    why: str
+
+
+class GroupResults(Value):
+    """The results of the members that have ended, by index.
+
+    ``next``: there are more, ask again with ``after`` this index; None: that is all. What is larger than may travel
+    inline is in the receipts, and is fetched file by file.
+    """
+
+    group: str
+    members: tuple[MemberResult, ...] = ()
+    missing: tuple[MissingResult, ...] = ()
+    next: int | None = None
+
+
+class MemberSummary(TaskSummary):
+    """One row of a group's members."""
+
+    params: dict[str, Param] = Field(default_factory=dict)
+    charges: tuple[Charge, ...] = ()
+    """What its attempts are charged together, one a unit."""
+    before: tuple[State, ...] = ()
+    """How its earlier attempts ended, oldest first."""

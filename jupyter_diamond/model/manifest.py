@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
-from .base import Value
+from .base import Param, Value
 
 Codec = Literal["json", "npy", "parquet", "pickle"]
 
@@ -51,10 +51,15 @@ class CellError(ForeignValue):
 
 
 class Manifest(ForeignValue):
-    """What the runner wrote when the cell was over. Times are seconds since 1970."""
+    """What the runner wrote when the cell was over. Times are seconds since 1970.
+
+    ``member`` and ``params``: which of a group it was, and what it was given.
+    """
 
     format: int
     token: str
+    member: int | None = None
+    params: dict[str, Param] = Field(default_factory=dict)
     outcome: Literal["OK", "FAILED"]
     error: CellError | None = None
     values: tuple[ResultFile, ...] = ()

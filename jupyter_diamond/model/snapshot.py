@@ -171,6 +171,10 @@ class SiteReading(Value):
     gpus_free: int | None = None
     pending: int | None = None
     running: int | None = None
+    array_places: int | None = None
+    """The places of a job array are numbers below this; None: it takes no arrays, or did not say."""
+    array_members: int | None = None
+    """An array has at most so many members; None where that is said by its places alone."""
     limits: SiteLimits | None = None
     own: tuple[OwnUse, ...] | None = None
     notes: tuple[str, ...] = ()

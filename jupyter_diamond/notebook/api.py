@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from jupyter_diamond.model.group import Group
+
 from .charges import charges_table, tasks_charges_table
 from .consumers import Callback
 from .explanation import Explanation
+from .group_handle import GroupHandle
 from .handle import TaskHandle
 from .session import session
 from .tables import forecast_table, history_table, sites_table, tasks_table
@@ -18,20 +21,26 @@ if TYPE_CHECKING:
 __all__ = ["charges", "explain", "forecast", "history", "jobs", "on", "sites", "task", "tasks"]
 
 
-def task(ref: str) -> TaskHandle:
+def task(ref: str) -> TaskHandle | GroupHandle:
     """A task by id, or by name: the newest of that name in this notebook, else in any of yours.
+
+    The name of an array or a sweep gives the whole group, ``fit[3]`` one of its members.
 
     :raises NotFound: no such task.
     """
     current = session()
-    return TaskHandle(current, current.find(ref))
+    found = current.find(ref)
+    return GroupHandle(current, found) if isinstance(found, Group) else TaskHandle(current, found)
 
 
 def tasks(*, active: bool | None = None, name: str | None = None, limit: int = 100) -> pd.DataFrame:
-    """Your tasks, newest first; ``active`` True or False keeps those that are under way or that have ended."""
+    """Your tasks, newest first, a group in one row; ``active`` keeps those under way (True) or ended (False)."""
     phase = None if active is None else ("active" if active else "ended")
-    found = session().client.tasks(name=name, phase=phase, limit=limit)
-    return tasks_table(found, datetime.now(timezone.utc))
+    client = session().client
+    found = client.tasks(name=name, phase=phase, limit=limit)
+    groups = client.groups(name=name, phase=phase, limit=limit)
+    rows: pd.DataFrame = tasks_table(found, datetime.now(timezone.utc), groups).head(limit)
+    return rows
 
 
 jobs = tasks

@@ -1,9 +1,13 @@
-"""The live card: one anywidget while the task lives, a static line with the cell's own outputs once it has ended."""
+"""The live card: one anywidget while the task lives, a static line with the cell's own outputs once it has ended.
+
+A group's card is another ``Look`` of the same: see ``group_card``.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +15,6 @@ import anywidget
 import traitlets
 
 from .card_text import static_bundle, tail_lines
-from .card_view import CardView
 from .outputs import SLOTS, bundles
 from .publisher import Publisher
 from .static_files import module, static
@@ -32,17 +35,38 @@ class CardWidget(anywidget.AnyWidget):
     outputs: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
 
 
-class Card:
-    """One card on one page. Every method may be called from any thread."""
+@dataclass(frozen=True)
+class Look:
+    """How one kind of card is drawn: live, as it is stored in the notebook, and what it is about."""
 
-    def __init__(self, publisher: Publisher, view: CardView, *, slots: bool, on_cancel: Callable[[], None]) -> None:
+    widget: type[CardWidget]
+    stored: Callable[[Any, str], dict[str, Any]]
+    about: Callable[[Any], dict[str, str]]
+
+
+TASK = Look(CardWidget, static_bundle, lambda view: {"task": view["task_id"]})
+
+
+class Card:
+    """One card on one page. Every method may be called from any thread. ``acts`` are what its buttons ask for."""
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        view: Mapping[str, Any],
+        *,
+        slots: bool,
+        acts: Mapping[str, Callable[[], None]],
+        look: Look = TASK,
+    ) -> None:
         self._publisher = publisher
+        self._look = look
         self._lock = threading.RLock()
         self._id = f"diamond-{uuid4().hex[:12]}"
         self._slots = slots
         self._filled = False
         self._outputs: tuple[dict[str, Any], ...] = ()
-        self._on_cancel = on_cancel
+        self._acts = acts
         self._view = view
         self._log = ""
         self._widget: CardWidget | None = None
@@ -61,14 +85,14 @@ class Card:
         """Put the card, and the empty places for the cell's outputs, below the running cell."""
         with self._lock:
             if alive and self._publisher.live:
-                self._widget = CardWidget(view=dict(self._view))
+                self._widget = self._look.widget(view=dict(self._view))
                 self._widget.on_msg(self._heard)
             self._publisher.show(self._bundle(), display_id=self._id)
             if self._slots and self._publisher.live:
                 for place in range(SLOTS):
                     self._publisher.show({}, display_id=f"{self._id}-{place}")
 
-    def refresh(self, view: CardView) -> None:
+    def refresh(self, view: Mapping[str, Any]) -> None:
         """State, times and sentences."""
         with self._lock:
             self._view = view
@@ -82,7 +106,7 @@ class Card:
             if self._widget is not None:
                 self._widget.log = tail_lines(log, LOG_LINES_LIVE)
 
-    def fold(self, view: CardView, outputs: tuple[dict[str, Any], ...] | None) -> None:
+    def fold(self, view: Mapping[str, Any], outputs: tuple[dict[str, Any], ...] | None) -> None:
         """Replace the live card by one static line, and fill the places below it once.
 
         The widget stays open behind it: a page that was loaded anew does not know the display ids any more, and there
@@ -94,7 +118,7 @@ class Card:
                 self._outputs = outputs
                 self._fill_places()
             self._view = view
-            self._publisher.update(static_bundle(view, self._log), display_id=self._id)
+            self._publisher.update(self._look.stored(view, self._log), display_id=self._id)
             if self._widget is not None:
                 self._widget.view = dict(view)
 
@@ -103,16 +127,17 @@ class Card:
             self._publisher.update(bundle.data, display_id=f"{self._id}-{place}", metadata=bundle.metadata)
 
     def _bundle(self) -> dict[str, Any]:
-        bundle = static_bundle(self._view, self._log)
+        bundle = self._look.stored(self._view, self._log)
         if self._widget is not None:
-            bundle[CARD] = {"task": self._view["task_id"]}
+            bundle[CARD] = self._look.about(self._view)
             bundle[WIDGET] = {"version_major": 2, "version_minor": 0, "model_id": self._widget.model_id}
         return bundle
 
     def _heard(self, widget: CardWidget, content: Any, buffers: Any) -> None:  # noqa: ARG002 - ipywidgets' signature
         kind = content.get("kind") if isinstance(content, dict) else None
-        if kind == "cancel":
+        act = self._acts.get(str(kind))
+        if act is not None:
             # Off the kernel's thread: an outage must not hold up the user's next cell.
-            threading.Thread(target=self._on_cancel, name="diamond-cancel", daemon=True).start()
+            threading.Thread(target=act, name=f"diamond-{kind}", daemon=True).start()
         elif kind == "outputs" and self._widget is not None:
             self._widget.outputs = list(self._outputs)

@@ -82,20 +82,25 @@ def _body(view: CardView, log: str) -> str:
             [("▸ " if c["chosen"] else "") + c["place"], c["size"], c["starts"], c["charge"], c["reason"]]
             for c in view["candidates"]
         ]
-        parts.append(_table("jd-candidates", ("place", "size", "starts", "charge", "reason"), rows))
+        parts.append(table("jd-candidates", ("place", "size", "starts", "charge", "reason"), rows))
     if view["captured"]:
         names = [[c["name"], c["type"], c["travels"], c["size"], c["detail"]] for c in view["captured"]]
-        parts.append(_table("jd-captured", ("name", "type", "travels as", "size", ""), names))
-    parts.append(_table("jd-facts", (), view["facts"]))
+        parts.append(table("jd-captured", ("name", "type", "travels as", "size", ""), names))
+    parts.append(table("jd-facts", (), view["facts"]))
     return "".join(parts)
 
 
-def _table(kind: str, heads: tuple[str, ...], rows: list[list[str]]) -> str:
+def table(kind: str, heads: tuple[str, ...], rows: list[list[str]]) -> str:
+    """Rows of texts as an HTML table."""
     head = "".join(f"<th>{_e(text)}</th>" for text in heads)
     body = "".join("<tr>" + "".join(f"<td>{_e(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     top = f"<thead><tr>{head}</tr></thead>" if heads else ""
     return f'<table class="jd-table {kind}">{top}<tbody>{body}</tbody></table>'
 
 
-def _e(text: str) -> str:
+def escaped(text: str) -> str:
+    """Foreign text as HTML shows it."""
     return escape(printable(text), quote=True)
+
+
+_e = escaped

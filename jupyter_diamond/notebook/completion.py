@@ -10,6 +10,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, context_
 
 from jupyter_diamond.cell.kernel_names import KERNELS_OWN
 from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.model.states import State
 from jupyter_diamond.parsing.envelopes import OBJECTIVES, SOFTENABLE
 
 from .needs import ARCHITECTURES
@@ -18,7 +19,10 @@ from .session import Session
 
 _CHOICES = {
     "--lang": ("python", "bash"), "--arch": ARCHITECTURES, "--objective": OBJECTIVES, "--soft": SOFTENABLE,
+    "--next-round": ("ok", "ended"),
 }  # fmt: skip
+_WELL = (State.COMPLETED, State.PENDING, State.WAITING)
+MOST_MEMBERS = 500
 FRESH_S = 3.0
 """Names are asked for at most this often: completion runs at every key in some front ends."""
 MATCHER = "jupyter_diamond"
@@ -57,7 +61,10 @@ class Completer:
             return []
         if words[1] == "history" and not words[-1].startswith("-"):
             return [place for place in self._places("") if ":" not in place]
-        return self._tasks() if parser.takes_task and not words[-1].startswith("-") else parser.options()
+        if not parser.takes_task or words[-1].startswith("-"):
+            return parser.options()
+        group, bracket, _ = words[-1].partition("[")
+        return self._members(group) if bracket else self._tasks()
 
     def _of_cell(self, words: list[str]) -> list[str]:
         before, word = words[-2], words[-1]
@@ -67,16 +74,35 @@ class Completer:
             return list(_CHOICES[before])
         if before == "--sites":
             return [place for place in self._places("") if ":" not in place]
-        if before in ("--in", "--out"):
-            names = self._session.namespace.names
-            return sorted(name for name in names if not name.startswith("_") and name not in KERNELS_OWN)
+        if before in ("--in", "--out", "--sweep"):
+            return self._variables(rows=before == "--sweep")
         parser = submit_parser()
         if parser.takes_value(before):
             return []
         return self._tasks() if len(words) == 2 else parser.options()
 
+    def _variables(self, *, rows: bool) -> list[str]:
+        names = self._session.namespace.names
+        return sorted(
+            name
+            for name, held in names.items()
+            if not name.startswith("_") and name not in KERNELS_OWN and (not rows or _is_rows(held))
+        )
+
     def _tasks(self) -> list[str]:
-        return self._ask("tasks", lambda: [task.name for task in self._session.client.tasks(limit=100)])
+        return self._ask("tasks", self._read_tasks)
+
+    def _read_tasks(self) -> list[str]:
+        client = self._session.client
+        return [*(task.name for task in client.tasks(limit=100)), *(group.name for group in client.groups(limit=100))]
+
+    def _members(self, group: str) -> list[str]:
+        """What may follow the bracket of ``fit[``: those that went wrong first."""
+        return self._ask(f"{group}[", lambda: [f"{index}]" for index in self._read_members(group)])
+
+    def _read_members(self, group: str) -> list[int]:
+        members = self._session.client.members(group, limit=MOST_MEMBERS)
+        return [each.index or 0 for each in sorted(members, key=lambda each: each.state in _WELL)]
 
     def _places(self, typed: str) -> list[str]:
         """Sites, or the partitions of a site once its colon is typed."""
@@ -100,6 +126,11 @@ class Completer:
                 names = []
             self._known[what] = (time.monotonic(), names)
         return names
+
+
+def _is_rows(held: Any) -> bool:
+    """A table, or a list of dicts: what ``--sweep`` takes members from."""
+    return type(held).__name__ == "DataFrame" or (isinstance(held, list) and bool(held) and isinstance(held[0], dict))
 
 
 def register(shell: Any, session: Session) -> None:

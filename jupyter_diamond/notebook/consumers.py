@@ -38,18 +38,18 @@ class Consumers:
         self._lock = threading.Lock()
         self._consumers: dict[str, Consumer] = {}
 
-    def on(self, task_id: str, condition: Condition, callback: Callback | None, *, consumer: str | None) -> None:
-        """Call back once, when that happens to a task. Running the same line again replaces the callback."""
+    def on(self, subject: str, condition: Condition, callback: Callback | None, *, consumer: str | None) -> None:
+        """Call back once, when that happens to ``task:ID`` or ``group:ID``. The same line again: the newer callback."""
         name = consumer or own_name(os.environ)
         if callback is None and consumer is None:
             raise InvalidRequest("Say whom to call: on_end(f), or consumer=… for one that asks for its news itself.")
         if callback is not None and name == WEBHOOK:
             raise InvalidRequest("The consumer webhook is told by a POST; leave the callback out.")
         if callback is None:
-            self._client.register(_asked(task_id, condition, name))
+            self._client.register(_asked(subject, condition, name))
         else:
             listening = self.named(name)
-            listening.attach(self._registered(task_id, condition, listening).id, callback)
+            listening.attach(self._registered(subject, condition, listening).id, callback)
 
     def on_rest(self, callback: Callback, *, consumer: str | None) -> None:
         """Call back for all news of a consumer that no other callback is for."""
@@ -69,9 +69,9 @@ class Consumers:
             for each in self._consumers.values():
                 each.stop()
 
-    def _registered(self, task_id: str, condition: Condition, consumer: Consumer) -> Continuation:
+    def _registered(self, subject: str, condition: Condition, consumer: Consumer) -> Continuation:
         """The continuation that this line means: it may have been registered, and told of, before this kernel was."""
-        asked = _asked(task_id, condition, consumer.name)
+        asked = _asked(subject, condition, consumer.name)
         answer = self._client.register(asked)
         found = answer.continuation
         told = found.event is not None and found.event > answer.cursor and not consumer.was_heard(found.id)
@@ -80,11 +80,11 @@ class Consumers:
         return self._client.register(asked.model_copy(update={"id": uuid4().hex})).continuation
 
 
-def _asked(task_id: str, condition: Condition, consumer: str) -> Registration:
+def _asked(subject: str, condition: Condition, consumer: str) -> Registration:
     """The same line asks for the same continuation, in any kernel."""
-    what = f"{consumer}|{task_id}|{condition.model_dump_json()}"
+    what = f"{consumer}|{subject.removeprefix('task:')}|{condition.model_dump_json()}"
     return Registration(
-        id=hashlib.sha256(what.encode()).hexdigest()[:32], subject=f"task:{task_id}", condition=condition,
+        id=hashlib.sha256(what.encode()).hexdigest()[:32], subject=subject, condition=condition,
         consumer=consumer,
     )  # fmt: skip
 

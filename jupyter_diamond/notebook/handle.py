@@ -123,7 +123,7 @@ class TaskHandle:
 
         ``consumer`` is a name under which any kernel may hear it, or ``"webhook"``; by default this notebook's.
         """
-        self._session.consumers.on(self.id, condition("ended"), callback, consumer=consumer)
+        self._session.consumers.on(f"task:{self.id}", condition("ended"), callback, consumer=consumer)
 
     def on(
         self,
@@ -142,7 +142,7 @@ class TaskHandle:
         if len(patterns) > 1 or len(callbacks) > 1 or len(patterns) + len(callbacks) < len(rest):
             raise InvalidRequest('Write it as on("milestone", "a pattern", f) or on("running", f).')
         wanted = condition(what, *patterns, running=running, waiting=waiting)
-        self._session.consumers.on(self.id, wanted, callbacks[0] if callbacks else None, consumer=consumer)
+        self._session.consumers.on(f"task:{self.id}", wanted, callbacks[0] if callbacks else None, consumer=consumer)
 
     # -- log, cancel, explain ----------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class TaskHandle:
             self._session.publisher,
             self._following.view(),
             slots=not self._following.has_slots,
-            on_cancel=self._cancel_from_card,
+            acts={"cancel": self._cancel_from_card},
         )
         card.show(alive=not self._following.ended.is_set())
         self._following.add_card(card)

@@ -12,11 +12,14 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.display import display
 
 from jupyter_diamond.errors import DiamondError, NotFound, RemoteError
+from jupyter_diamond.model.group import Group
 
 from . import api
 from .charges import caps_text, charges_table, tasks_charges_table
 from .completion import register
 from .explanation import Explanation
+from .group_handle import GroupHandle
+from .group_story import every_group_event
 from .importing import imported_text, read_job
 from .login_text import LoginLink, left_text, login_text
 from .needs import envelope_of, gpus_of
@@ -32,7 +35,7 @@ from .options import (
 )
 from .prompt import ask_code
 from .session import Session, start
-from .tables import captured_table, events_table, idle_table, idle_text
+from .tables import captured_table, events_table, idle_table, idle_text, members_table
 from .text import Text
 from .timeline import every_event
 
@@ -46,9 +49,9 @@ HELP = """Your clusters as one pool.
 %diamond idle             where a job could start now (--gpus 2 --gpu-memory 40G --cpus 8 --memory 32G --nodes 1)
 %diamond import job.sh    an #SBATCH script as a cell, every option accounted for (--site SITE keeps its partition)
 %diamond tasks            your tasks, newest first (--active, --limit N)
-%diamond task T           one task, by name or id: its story, and a live card
+%diamond task T           one task, by name or id: its story, and a live card; also a sweep (fit) or its member (fit[3])
 %diamond logs T           the job's log (--tail N lines, --follow until it ends)
-%diamond result T         what it returned
+%diamond result T         what it returned; of a sweep a DataFrame, a row a member
 %diamond cancel T         ask its site to end it
 %diamond replan T         plan it anew while it waits (--unpin: not bound to the place that you had named)
 %diamond hold T           submit nothing of it for now; %diamond release T lets it go on
@@ -68,7 +71,9 @@ def _parser(name: str, about: str, *, task: bool | None = None) -> OptionParser:
     parser = OptionParser(prog=f"%diamond {name}", description=about, add_help=False, allow_abbrev=False)
     if task is not None:
         parser.add_argument(
-            "T", nargs=None if task else "?", help="a task's name (the newest in this notebook, else in any) or id"
+            "T",
+            nargs=None if task else "?",
+            help="a task's name (the newest in this notebook, else in any) or id; a sweep's, or fit[3] for a member",
         )
     return parser
 
@@ -150,7 +155,7 @@ class DiamondMagics(Magics):
             "tasks": lambda said: api.tasks(active=True if said.active else None, limit=said.limit),
             "task": self._task,
             "logs": lambda said: api.task(said.T).logs(follow=said.follow, tail=said.tail),
-            "result": lambda said: api.task(said.T).result(),
+            "result": self._result,
             "cancel": lambda said: api.task(said.T).cancel(),
             "replan": lambda said: api.task(said.T).replan(unpin=said.unpin),
             "hold": lambda said: api.task(said.T).hold(),
@@ -181,6 +186,8 @@ class DiamondMagics(Magics):
         done = self._said(lambda: submit(self._session, line, cell))
         if isinstance(done, DryRun):
             _show(Text(describe(done)))
+            if done.sweep is not None:
+                _show(members_table(done.sweep.members))
             _show(captured_table(done.captured.captured))
             _show(Explanation(done.decision))
 
@@ -193,6 +200,10 @@ class DiamondMagics(Magics):
             return Text(parser.format_help())
         return self._commands[command](parser.parse_args(words))
 
+    def _result(self, said: Any) -> Any:
+        handle = api.task(said.T)
+        return handle.results() if isinstance(handle, GroupHandle) else handle.result()
+
     def _task(self, said: Any) -> Any:
         handle = api.task(said.T)
         _show(handle.timeline())
@@ -201,7 +212,9 @@ class DiamondMagics(Magics):
     def _events(self, said: Any) -> Any:
         client = self._session.client
         if said.T is not None:
-            return events_table(every_event(client, self._session.find(said.T).id)[-said.limit :])
+            found = self._session.find(said.T)
+            every = every_group_event if isinstance(found, Group) else every_event
+            return events_table(every(client, found.id)[-said.limit :])
         newest = client.events(-1).cursor
         return events_table(client.events(max(0, newest - said.limit), limit=said.limit).events)
 

@@ -18,7 +18,11 @@ def add_needs(parser: argparse.ArgumentParser) -> None:
     """Every option that an envelope is read from."""
     add = parser.add_argument
     add("--cpus", metavar="N[-M]", help="CPUs per node: 4, or a range 2-4 of least viable to most useful; default 1")
-    add("--memory", metavar="SIZE[-SIZE]", help="memory per node with its unit: 2G, 2G-8G; default: the site's")
+    add(
+        "--memory",
+        metavar="SIZE[-SIZE]",
+        help="memory per node with its unit: 2G; 2G-8G begins at 2G; default: the site's",
+    )
     add("--gpus", metavar="N[-M]", help="GPUs per node; default 0")
     add("--gpu-model", metavar="KIND[|KIND]", help="kinds of GPU that will do, in quotes: 'a100|h100'")
     add("--gpu-memory", metavar="SIZE", help="the least memory of one GPU: 40G")

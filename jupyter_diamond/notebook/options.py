@@ -8,8 +8,7 @@ import difflib
 import functools
 import keyword
 import re
-import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast, get_args
 
@@ -21,6 +20,7 @@ from jupyter_diamond.parsing import durations
 from jupyter_diamond.parsing.envelopes import EXAMPLES
 
 from .needs import add_needs, envelope_of
+from .sweep import Sweep, add_sweep, shell_words, sweep_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 MOST_SEGMENTS = 10_000
@@ -96,6 +96,11 @@ _EXAMPLES = {
     "--in": "--in x,y",
     "--out": "--out model,scores",
     "--lang": "--lang bash",
+    "--array": "--array 0-99",
+    "--sweep": "--sweep lr=1e-3,1e-4",
+    "--at-once": "--at-once 10",
+    "--first": "--first 10",
+    "--next-round": "--next-round ended",
 }
 _AS_ELSEWHERE = {
     "--partition": "--site SITE:PARTITION", "-p": "--site SITE:PARTITION", "--queue": "--site SITE:PARTITION",
@@ -105,6 +110,7 @@ _AS_ELSEWHERE = {
     "-i": "--in", "-o": "--out", "--constraint": "--gpu-model, --fabric or --arch",
     "-C": "--gpu-model, --fabric or --arch",
     "--cluster": "--sites", "--clusters": "--sites", "-M": "--sites", "--prefer": "--soft", "--cost": "--max-charge",
+    "-a": "--array",
 }  # fmt: skip
 """What schedulers and other magics call our options."""
 
@@ -122,6 +128,7 @@ class SubmitOptions:
     wait: bool = False
     dry_run: bool = False
     healing: Healing = field(default_factory=Healing)
+    sweep: Sweep | None = None
 
 
 def idle_parser() -> OptionParser:
@@ -158,13 +165,10 @@ def submit_parser() -> OptionParser:
     add_needs(parser)
     add("--in", metavar="NAMES", dest="inputs", action="append", default=[], help="variables that must travel: x,y")
     add(
-        "--out",
-        metavar="NAMES",
-        dest="outputs",
-        action="append",
-        default=[],
+        "--out", metavar="NAMES", dest="outputs", action="append", default=[],
         help="variables to bring back: model,scores",
-    )
+    )  # fmt: skip
+    add_sweep(parser)
     add("--lang", choices=_LANGUAGES, default="python", help="python (default) or bash")
     add("--again", action="store_true", help="send it even though the same cell is still active")
     budget = Healing()
@@ -249,10 +253,13 @@ def _check_words(said: argparse.Namespace) -> None:
         )
 
 
-def parse_submit(line: str, gpus: Callable[[], Iterable[str]] = tuple) -> SubmitOptions:
+def parse_submit(
+    line: str, gpus: Callable[[], Iterable[str]] = tuple, variables: Mapping[str, Any] | None = None
+) -> SubmitOptions:
     """Read a ``%%diamond_submit`` line. Raises InvalidRequest with one sentence.
 
-    ``gpus`` tells the kinds that the sites have now; it is asked only for a kind that is not documented.
+    ``gpus`` tells the kinds that the sites have now; it is asked only for a kind that is not documented. ``variables``
+    are the notebook's, where a sweep may have its rows.
     """
     said = submit_parser().parse_args(split(line, "%%diamond_submit"))
     _check_words(said)
@@ -271,18 +278,19 @@ def parse_submit(line: str, gpus: Callable[[], Iterable[str]] = tuple) -> Submit
         healing=said.warn.model_copy(
             update={"retries": said.retries, "moves": said.moves, "segments": min(said.segments, MOST_SEGMENTS)}
         ),
+        sweep=sweep_of(said, variables or {}),
     )
 
 
 def split(line: str, prog: str) -> list[str]:
     """The words of a magic's line; quotes as in a shell. ``--cpus -1`` keeps its value beside its option."""
     try:
-        words = shlex.split(line)
+        words = shell_words(line)
     except ValueError as fault:
         raise InvalidRequest(f"{prog}: a quote is not closed in {line.strip()!r}.") from fault
     joined: list[str] = []
     for word in words:
-        if joined and joined[-1].endswith(",") and not word.startswith("-"):  # --in x, y
+        if joined and joined[-1].endswith(",") and not re.match(r"-(?![\d.])", word):  # --in x, y
             joined[-1] += word
         # argparse takes a negative amount for an option; the parser of amounts has the better sentence.
         elif re.match(r"-\d", word) and joined and joined[-1].startswith("--") and "=" not in joined[-1]:

@@ -6,9 +6,12 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.model.views import Interpreter, Limits
 
@@ -58,10 +61,27 @@ class Session:
             self._interpreters[key] = known
         return known[1]
 
-    def find(self, ref: str) -> Task:
-        """A task by id or name; a name means this notebook's newest before any other notebook's. Raises NotFound."""
-        own = self.client.tasks(name=ref, notebook=os.environ[NOTEBOOK], limit=1) if os.environ.get(NOTEBOOK) else ()
-        return self.client.task(own[0].id if own else ref)
+    def find(self, ref: str) -> Task | Group:
+        """A task, a group or a member (``fit[3]``) by id or name; of two with one name the newer. Raises NotFound.
+
+        A name means this notebook's newest before any other notebook's.
+        """
+        notebook = os.environ.get(NOTEBOOK)
+        if notebook:
+            tasks = self.client.tasks(name=ref, notebook=notebook, limit=1)
+            groups = self.client.groups(name=ref, notebook=notebook, limit=1)
+            if groups and (not tasks or groups[0].created_at > tasks[0].created_at):
+                return groups[0]
+            if tasks:
+                return self.client.task(tasks[0].id)
+        found: list[Task | Group] = []
+        with suppress(NotFound):
+            found.append(self.client.group(ref))
+        if not found:
+            return self.client.task(ref)
+        with suppress(NotFound):
+            found.append(self.client.task(ref))
+        return max(found, key=lambda each: each.created_at)
 
     @property
     def wall(self) -> LiveWall:

@@ -16,13 +16,18 @@ from jupyter_diamond.cell.preflight import preflight
 from jupyter_diamond.cell.spec import Statement
 from jupyter_diamond.errors import CaptureRefused, Infeasible, InvalidRequest
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.group import GroupRequest
 from jupyter_diamond.model.task import KernelPython, NotebookCell, TaskRequest
 from jupyter_diamond.model.views import Interpreter
 
+from .group_handle import GroupHandle
+from .group_words import state_of
 from .handle import TaskHandle
 from .needs import gpus_of
 from .options import SubmitOptions, parse_submit
 from .session import NOTEBOOK, Session
+from .sweep import Sweep
+from .vocabulary import LOOK
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,12 @@ class DryRun:
     captured: Capture
     decision: Decision
     interpreter: Interpreter | None
+    sweep: Sweep | None = None
 
 
-def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
+def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle | DryRun:
     """Carry out ``%%diamond_submit``. Raises a DiamondError with one sentence, having started nothing."""
-    options = parse_submit(line, lambda: gpus_of(session.client.sites()))
+    options = parse_submit(line, lambda: gpus_of(session.client.sites()), session.namespace.names)
     _check_name(session, options)
     taken = capture(
         cell,
@@ -49,33 +55,55 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | DryRun:
         folder=notebook_folder(),
         history=IPythonHistory(session.shell),
         limits=session.limits(),
+        members=options.sweep.members if options.sweep is not None else (),
     )
     preflight(taken)
     for warning in (*taken.warnings, *segment_notes(options, taken)):
         print(warning)  # noqa: T201 - said above the card
     if options.dry_run:
         decision = session.client.plan(options.envelope)
-        return DryRun(options.name, taken, decision, _interpreter(session, decision, taken))
+        return DryRun(options.name, taken, decision, _interpreter(session, decision, taken), options.sweep)
     if options.language == "python":
         _check_interpreter(session, options, taken)
     bundle = pack(taken)
     request = _request(session, options, taken, cell, bundle)
-    expected = session.namespace.expect(options.outputs)
-    submitted = session.client.submit(request, bundle.data)
-    session.follow(submitted.task, expected=expected)
-    handle = TaskHandle(session, submitted.task)
+    hand_in = _hand_in if options.sweep is None else _hand_in_group
+    handle = hand_in(session, options, request, bundle)
     session.namespace.names[options.name] = handle
-    if submitted.attached:
-        same = submitted.task.envelope == options.envelope and submitted.task.outputs == options.outputs
-        kept = "" if same else " It keeps the options that it was sent with."
-        print(  # noqa: T201 - said above the card, once
-            f"{options.name} is already {_state(handle)} and is attached to this cell; nothing was sent.{kept} "
-            f"To run it again: %%diamond_submit {options.name} --again …"
-        )
     handle.show()
     if options.wait:
         handle.wait()
     return handle
+
+
+def _hand_in(session: Session, options: SubmitOptions, request: TaskRequest, bundle: Bundle) -> TaskHandle:
+    expected = session.namespace.expect(options.outputs)
+    submitted = session.client.submit(request, bundle.data)
+    session.follow(submitted.task, expected=expected)
+    if submitted.attached:
+        same = submitted.task.envelope == options.envelope and submitted.task.outputs == options.outputs
+        _say_attached(options.name, LOOK[submitted.task.state].word, same=same)
+    return TaskHandle(session, submitted.task)
+
+
+def _hand_in_group(session: Session, options: SubmitOptions, request: TaskRequest, bundle: Bundle) -> GroupHandle:
+    sweep = options.sweep
+    assert sweep is not None, "only a line with members comes here"
+    asked = GroupRequest(request=request, members=sweep.members, at_once=sweep.at_once, next_round=sweep.next_round)
+    submitted = session.client.submit_group(asked, bundle.data)
+    group = submitted.group
+    if submitted.attached:
+        same = (group.envelope, group.outputs, group.at_once) == (options.envelope, options.outputs, sweep.at_once)
+        _say_attached(options.name, LOOK[state_of(group)].word, same=same)
+    return GroupHandle(session, group)
+
+
+def _say_attached(name: str, state: str, *, same: bool) -> None:
+    kept = "" if same else " It keeps the options that it was sent with."
+    print(  # noqa: T201 - said above the card, once
+        f"{name} is already {state} and is attached to this cell; nothing was sent.{kept} "
+        f"To run it again: %%diamond_submit {name} --again …"
+    )
 
 
 def segment_notes(options: SubmitOptions, taken: Capture) -> list[str]:
@@ -100,7 +128,7 @@ def notebook_folder() -> Path:
 
 def _check_name(session: Session, options: SubmitOptions) -> None:
     held = session.namespace.names.get(options.name)
-    if held is not None and not isinstance(held, TaskHandle):
+    if held is not None and not isinstance(held, TaskHandle | GroupHandle):
         raise InvalidRequest(
             f"`{options.name}` is a variable of this notebook ({type(held).__name__}) that the task's handle would "
             "overwrite. Give the task another name."
@@ -165,16 +193,23 @@ def _cell_id(session: Session) -> str | None:
     return cell_id if isinstance(cell_id, str) else None
 
 
-def _state(handle: TaskHandle) -> str:
-    from .vocabulary import LOOK
-
-    return LOOK[handle.task.state].word
-
-
 def describe(dry: DryRun) -> str:
     """The line above a dry run's tables; the decision's own sentence stands below them."""
     now = datetime.now(timezone.utc)
     age = [c.record_age_s for c in dry.decision.candidates if c.record_age_s is not None]
     old = f" (facts up to {max(age):.0f} s old at {now.astimezone():%H:%M:%S})" if age else ""
     problem = f" {dry.interpreter.problem}" if dry.interpreter and dry.interpreter.problem else ""
-    return f"{dry.name} was not sent{old}.{problem}"
+    return f"{dry.name} was not sent{old}.{problem}{_group_text(dry.sweep)}"
+
+
+def _group_text(sweep: Sweep | None) -> str:
+    """What a dry run says of the members beyond their table."""
+    if sweep is None:
+        return ""
+    members = sweep.members
+    first = sum(1 for member in members if member.round == 1)
+    parts = [f"{len(members):,} members", f"at most {sweep.at_once} at once at a site" if sweep.at_once else ""]
+    if first < len(members):
+        how = "well" if sweep.next_round == "ok" else "in any way"
+        parts.append(f"the first {first:,} now, the rest when these have ended {how}")
+    return f" {', '.join(part for part in parts if part)}."

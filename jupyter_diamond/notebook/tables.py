@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.forecast import Forecasts
+from jupyter_diamond.model.group import INDEX, Group, Member
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.looks import Idle, OtherPlace
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.model.task import Captured, TaskSummary
 
+from .group_words import progress, state_of
 from .vocabulary import LOOK, age, byte_size, clock, place_text, trouble_text, wall_clock
 from .wall_view import cap_text
 
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def tasks_table(tasks: Iterable[TaskSummary], now: datetime) -> pd.DataFrame:
-    """One row a task, newest first."""
-    rows = [_task_row(task, now) for task in tasks]
+def tasks_table(tasks: Iterable[TaskSummary], now: datetime, groups: Iterable[Group] = ()) -> pd.DataFrame:
+    """One row a task and one a group, newest first."""
+    made = [(task.created_at, _task_row(task, now)) for task in tasks]
+    made += [(group.created_at, _group_row(group, now)) for group in groups]
+    rows = [row for _, row in sorted(made, key=lambda each: each[0], reverse=True)]
     return frame_of(rows, ["name", "state", "where", "job", "elapsed", "limit", "submitted", "why", "id"])
 
 
@@ -42,6 +46,32 @@ def _task_row(task: TaskSummary, now: datetime) -> dict[str, Any]:
         "why": task.cause or task.trouble,
         "id": task.id,
     }
+
+
+def _group_row(group: Group, now: datetime) -> dict[str, Any]:
+    places = [place_text(share.site, share.partition) for share in group.shares]
+    limit = group.envelope.walltime_s.max
+    return {
+        "name": group.name,
+        "state": f"{LOOK[state_of(group)].word} {progress(group)}",
+        "where": ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else ""),
+        "job": "",
+        "elapsed": clock(((group.ended_at or now) - group.created_at).total_seconds()),
+        "limit": clock(limit),
+        "submitted": wall_clock(group.created_at, now),
+        "why": group.cause or group.next,
+        "id": group.id,
+    }
+
+
+def members_table(members: Sequence[Member], most: int = 10) -> pd.DataFrame:
+    """The first members of a group that is to be: number, what each is given, and its round where there are several."""
+    names = [name for name in members[0].params if name != INDEX]
+    rounds = ["round"] if members[-1].round > 1 else []
+    rows = [{"member": each.index, **each.params, "round": each.round} for each in members[:most]]
+    return frame_of(
+        [{key: row[key] for key in ("member", *names, *rounds)} for row in rows], ["member", *names, *rounds]
+    )
 
 
 def sites_table(snapshot: Snapshot, now: datetime) -> pd.DataFrame:
@@ -119,13 +149,13 @@ def forecast_table(found: Forecasts) -> pd.DataFrame:
             "site": each.site, "starts": each.n, "error s": each.error_s, "bias s": each.bias_s, "banded": each.banded,
             "in band": each.coverage, "regret s": each.regret_s, "learnt from": each.learnt, "queue": each.queue,
             "by": ", ".join(f"{name} {count}" for name, count in sorted(each.methods.items())),
-            "trusts replay": each.trusts_replay,
+            "trusts replay": each.trusts_replay, "ready s": each.prepare_s, "run time": each.speed,
         }
         for each in found.sites
     ]  # fmt: skip
     heads = ["site", "starts", "error s", "bias s", "banded", "in band", "regret s", "by", "learnt from", "queue",
-             "trusts replay"]  # fmt: skip
-    unknown = dict.fromkeys(("error s", "bias s", "in band", "regret s"), "Float64")
+             "trusts replay", "ready s", "run time"]  # fmt: skip
+    unknown = dict.fromkeys(("error s", "bias s", "in band", "regret s", "ready s", "run time"), "Float64")
     typed: pd.DataFrame = frame_of(rows, heads).astype(unknown)
     return typed
 

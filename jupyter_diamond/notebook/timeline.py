@@ -34,7 +34,7 @@ def story(task: Task, events: Iterable[Event], now: datetime) -> str:
     """Each attempt with the reason for it, then what happened, oldest first."""
     lines = [line for attempt in task.attempts for line in _attempt_lines(task, attempt, now)]
     told = [(event, said) for event, said in _told(task, events) if said]
-    return "\n".join([*lines, "", *(f"{_moment(event.at, now)}  {said}" for event, said in told)]).strip()
+    return "\n".join([*lines, "", *(f"{moment(event.at, now)}  {said}" for event, said in told)]).strip()
 
 
 def _attempt_lines(task: Task, attempt: Attempt, now: datetime) -> list[str]:
@@ -130,6 +130,7 @@ _SAYS: dict[EventType, Callable[[_Data, _Of], str]] = {
 }  # fmt: skip
 
 
-def _moment(moment: datetime, now: datetime) -> str:
-    local = moment.astimezone()
+def moment(at: datetime, now: datetime) -> str:
+    """To the second, on the reader's own clock; with its date when it is not today's."""
+    local = at.astimezone()
     return f"{local:%H:%M:%S}" if local.date() == now.astimezone().date() else f"{local:%-d %b %H:%M:%S}"

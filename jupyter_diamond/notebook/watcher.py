@@ -13,12 +13,15 @@ from datetime import datetime, timezone
 
 from jupyter_diamond.errors import DiamondError, NotFound, ResultUnavailable, ServerUnavailable
 from jupyter_diamond.model.event import Event
-from jupyter_diamond.model.states import State
+from jupyter_diamond.model.group import Group
+from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Task
 
 from .binding import ExpectedNames
 from .client import DiamondClient
 from .following import LOG_BYTES, Following
+from .group_following import GroupFollowing
+from .group_watcher import GroupWatcher
 from .vocabulary import wall_clock
 
 WAIT_S = 25.0
@@ -31,10 +34,11 @@ PAUSES_S = (0.3, 0.6, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
 class Watcher:
-    """Follows tasks of one kernel."""
+    """Follows tasks and groups of one kernel."""
 
     def __init__(self, client: DiamondClient) -> None:
         self._client = client
+        self._groups = GroupWatcher(client)
         self._lock = threading.Condition()
         self._followed: dict[str, Following] = {}
         self._cursor = -1
@@ -63,6 +67,19 @@ class Watcher:
                 self._bring_up_to_date(following)
         return following
 
+    def follow_group(self, group: Group) -> GroupFollowing:
+        """Follow a group until it has ended; the same one for the same group."""
+        with self._lock:
+            following = self._groups.follow(group)
+            if self._cursor < 0 and group.phase is not Phase.ENDED:
+                self._cursor = group.version
+            self._run()
+            self._lock.notify_all()
+        if following.group.version <= group.version:
+            with suppress(ServerUnavailable):  # the thread tries again
+                self._groups.bring_up_to_date(following)
+        return following
+
     def stop(self) -> None:
         """End the thread at its next turn."""
         self._stopped.set()
@@ -85,7 +102,7 @@ class Watcher:
         failures = 0
         while not self._stopped.is_set():
             with self._lock:
-                if not self.active():
+                if not self.active() and not self._groups.active():
                     self._cursor = -1
                     self._lock.wait(timeout=60.0)
                     continue
@@ -104,7 +121,8 @@ class Watcher:
             # the server is busy handing the task in: asking now would only hold it up
             self._fresh = False
             self._stopped.wait(HAND_IN_S)
-        wait_s = 0.0 if self._silent_since else SOON_S if self._passing else WAIT_S
+        soon = self._passing or self._groups.late
+        wait_s = 0.0 if self._silent_since else SOON_S if soon else WAIT_S
         page = self._client.events(self._cursor, wait_s=wait_s)
         if self._silent_since is not None or page.cursor < self._cursor:
             # Events may have been missed, or the store is another one.
@@ -134,10 +152,12 @@ class Watcher:
         late, self._passing = [following for following in self._passing if following not in changed], passing
         for following in changed + late:
             self._bring_up_to_date(following)
+        self._groups.act(events)
 
     def _refresh_all(self) -> None:
         for following in self.active():
             self._bring_up_to_date(following)
+        self._groups.refresh_all()
 
     def _bring_up_to_date(self, following: Following) -> None:
         """Ask for the task's newest word, and for its result when it has one."""
@@ -202,6 +222,7 @@ class Watcher:
         why = "" if isinstance(fault, ServerUnavailable) and fault.transient else f" ({fault.message})"
         for following in self.active():
             following.take_outage(f"{said}{why}. The job itself is not affected; asking again.")
+        self._groups.take_outage(f"{said}{why}. Its jobs are not affected; asking again.")
 
     def _answered(self) -> None:
         if self._silent_since is None:
@@ -209,6 +230,7 @@ class Watcher:
         self._silent_since = None
         for following in self.active():
             following.take_outage("")
+        self._groups.take_outage("")
 
 
 def _no_result(task: Task) -> str:

@@ -67,8 +67,12 @@ def standing(against: Spent) -> str:
     return ", ".join(said)
 
 
-def refused(against: Spent, charge: Charge, walltime_s: int, *, unknown: bool) -> Refused | None:
-    """What the cap says against it; None: it is within the cap. ``unknown``: an unknown charge will do."""
+def refused(against: Spent, charge: Charge, walltime_s: int, *, unknown: bool, jobs: int = 1) -> Refused | None:
+    """What the cap says against it; None: it is within the cap. ``unknown``: an unknown charge will do.
+
+    ``jobs``: so many that cost the same are to be within it together.
+    """
+    charge = _times(charge, jobs)
     cap = against.cap
     if charge.at_most is None:
         if unknown:
@@ -82,15 +86,26 @@ def refused(against: Spent, charge: Charge, walltime_s: int, *, unknown: bool) -
     change = _shorter(against, charge, walltime_s)
     ask = f"ask for {change}, or raise the cap" if change else f"raise the cap, or {_else(against, charge.at_most)}"
     left = words.charge(against.left, cap.unit)
-    said = f"Your cap of {named(cap)} leaves {left} ({standing(against)}), and this job may cost up to {most}"
+    these = "this job" if jobs == 1 else f"these {jobs:,} jobs"
+    said = f"Your cap of {named(cap)} leaves {left} ({standing(against)}), and {these} may cost up to {most}"
     return Refused(said, Change(change, ask), most)
 
 
-def over(spent: Iterable[Spent], attempt: Attempt, charge: Charge, *, by: str | None, unknown: bool) -> str:
+def _times(charge: Charge, jobs: int) -> Charge:
+    """What so many of them are charged. The least is of each, so it stays."""
+    if jobs == 1:
+        return charge
+    times = {name: getattr(charge, name) for name in ("predicted", "at_most", "per_hour")}
+    return charge.model_copy(update={name: None if each is None else each * jobs for name, each in times.items()})
+
+
+def over(
+    spent: Iterable[Spent], attempt: Attempt, charge: Charge, *, by: str | None, unknown: bool, jobs: int = 1
+) -> str:
     """Why a cap does not let an attempt be made that may be charged so, in one sentence; empty where all of them do."""
     for against in spent:
         if applies(against.cap, attempt.site, attempt.account, charge.unit, by):
-            answer = refused(against, charge, attempt.size.walltime_s, unknown=unknown)
+            answer = refused(against, charge, attempt.size.walltime_s, unknown=unknown, jobs=jobs)
             if answer is not None:
                 return answer.sentence
     return ""

@@ -55,6 +55,17 @@ class DiamondHandler(APIHandler):
         except ValidationError as error:
             raise _refusal(error) from error
 
+    def submission(self, model: type[M]) -> tuple[M, bytes]:
+        """The request and the bundle of a submission. Raises InvalidRequest."""
+        requests = self.request.body_arguments.get("request", [])
+        bundles = self.request.files.get("bundle", [])
+        if len(requests) != 1 or len(bundles) != 1:
+            raise InvalidRequest(
+                "A submission is multipart/form-data with one field `request` and one file `bundle`; "
+                f"this one has {len(requests)} and {len(bundles)}."
+            )
+        return read_json(model, requests[0]), bundles[0].body
+
     def answer(self, value: BaseModel, status: int = 200) -> None:
         """Finish with a value as JSON."""
         self.set_status(status)

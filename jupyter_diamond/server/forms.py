@@ -6,10 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
+from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.continuation import ConsumerName, Continuation
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.login import LoginWay
+from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import TaskSummary
 
 
@@ -102,16 +105,57 @@ class TaskList(Value):
 
 
 class TasksQuery(Value):
-    """Which tasks to list."""
+    """Which tasks to list. Members of groups are listed with their ``group``, and where their name is asked for."""
 
+    group: str | None = None
     name: str | None = None
     phase: Literal["active", "ended"] | None = None
     notebook: str | None = None
     limit: int = Field(default=100, ge=1, le=10_000)
 
 
+class GroupList(Value):
+    """Groups, newest first."""
+
+    groups: tuple[Group, ...]
+
+
+class GroupsQuery(Value):
+    """Which groups to list."""
+
+    name: str | None = None
+    phase: Literal["active", "ended"] | None = None
+    notebook: str | None = None
+    limit: int = Field(default=100, ge=1, le=1000)
+
+
+class MembersQuery(Value):
+    """Which members of a group: in some states, with commas between them, and those after one of them."""
+
+    state: str | None = None
+    after: int | None = Field(default=None, ge=-1)
+    limit: int = Field(default=1000, ge=1, le=10_000)
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states; all where none is named. Raises InvalidRequest."""
+        words = [word.strip() for word in (self.state or "").split(",") if word.strip()]
+        known = {state.value: state for state in State}
+        wrong = next((word for word in words if word not in known), None)
+        if wrong is not None:
+            raise InvalidRequest(f"There is no state {wrong[:40]!r}; the states are: {', '.join(known)}.")
+        return tuple(known[word] for word in words)
+
+
+class ResultsQuery(Value):
+    """Which members' results: those after one of them."""
+
+    after: int | None = Field(default=None, ge=-1)
+    limit: int = Field(default=500, ge=1, le=500)
+
+
 class TaskEventsQuery(Value):
-    """Which events of a task."""
+    """Which events of a task, or of a group."""
 
     after: int = Field(default=0, ge=0)
     limit: int = Field(default=200, ge=1, le=1000)

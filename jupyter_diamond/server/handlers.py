@@ -9,10 +9,10 @@ from urllib.parse import quote
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_diamond.errors import InvalidRequest, NotFound
+from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.task import TaskRequest
 
-from .base import DiamondHandler, PollHandler, read_json
+from .base import DiamondHandler, PollHandler
 from .charges import CHARGE_ROUTES
 from .consumers import CONSUMER_ROUTES
 from .forms import (
@@ -31,6 +31,7 @@ from .forms import (
     TaskList,
     TasksQuery,
 )
+from .groups import GROUP_ROUTES
 from .logins import LOGIN_ROUTES
 from .waiting import WAITING_ROUTES
 
@@ -202,9 +203,12 @@ class TasksHandler(DiamondHandler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """Task lines, newest first."""
+        """Task lines, newest first; those of a group by their number."""
         asked = self.query(TasksQuery)
-        lines = await self.service.tasks(asked.name, asked.phase, asked.notebook, asked.limit)
+        if asked.group is not None:
+            lines = await self.service.groups.tasks(asked.group, limit=asked.limit)
+        else:
+            lines = await self.service.tasks(asked.name, asked.phase, asked.notebook, asked.limit)
         # the lines come from the store as they are: a long list is not validated a second time
         self.answer(TaskList.model_construct(tasks=tuple(lines)))
 
@@ -212,15 +216,8 @@ class TasksHandler(DiamondHandler):
     @authorized
     async def post(self) -> None:
         """Take a task: the field ``request`` (JSON) and the file ``bundle``."""
-        requests = self.request.body_arguments.get("request", [])
-        bundles = self.request.files.get("bundle", [])
-        if len(requests) != 1 or len(bundles) != 1:
-            raise InvalidRequest(
-                "A submission is multipart/form-data with one field `request` and one file `bundle`; "
-                f"this one has {len(requests)} and {len(bundles)}."
-            )
-        request = read_json(TaskRequest, requests[0])
-        submitted = await self.service.submit(request, bundles[0].body)
+        request, bundle = self.submission(TaskRequest)
+        submitted = await self.service.submit(request, bundle)
         self.answer(submitted, 201 if submitted.created and not submitted.attached else 200)
 
 
@@ -322,6 +319,7 @@ class OpenapiHandler(DiamondHandler):
 
 
 _API = "/jupyter_diamond/api"
+_ELSEWHERE = (*WAITING_ROUTES, *GROUP_ROUTES, *LOGIN_ROUTES, *CHARGE_ROUTES, *CONSUMER_ROUTES)
 ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/status", StatusHandler),
     (rf"{_API}/sites", SitesHandler),
@@ -348,5 +346,5 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/tasks/([^/]+)/files/(.+)", FileHandler),
     (rf"{_API}/events", EventsHandler),
     (rf"{_API}/openapi\.yaml", OpenapiHandler),
-    *((_API + path, handler) for path, handler in (*WAITING_ROUTES, *LOGIN_ROUTES, *CHARGE_ROUTES, *CONSUMER_ROUTES)),
+    *((_API + path, handler) for path, handler in _ELSEWHERE),
 ]

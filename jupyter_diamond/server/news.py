@@ -11,17 +11,19 @@ from typing import Any
 from jupyter_diamond.model.event import Event
 
 SCHEMA_ID = "https://schema.jupyter-diamond.org/pool/v1"
+_BEGUN = ("task.created", "decision.made", "charge.reserved")
+"""What happens to every member of a group when its round begins."""
 SCHEMA: dict[str, Any] = {
     "$id": SCHEMA_ID,
     "version": "1",
     "title": "Something in the pool changed",
-    "description": "Which task, site or login to fetch again.",
+    "description": "Which task, group, site or login to fetch again.",
     "personal-data": True,
     "type": "object",
     "required": ["kind", "id", "version"],
     "additionalProperties": False,
     "properties": {
-        "kind": {"type": "string", "enum": ["task", "site", "login"]},
+        "kind": {"type": "string", "enum": ["task", "group", "site", "login"]},
         "id": {"type": "string"},
         "version": {"type": "integer", "minimum": 0},
     },
@@ -29,6 +31,8 @@ SCHEMA: dict[str, Any] = {
 
 
 def news(event: Event) -> dict[str, Any] | None:
-    """What the browser is told of an event; None when it is no business of its."""
+    """What the browser is told of an event; None when it is no business of its, or its group tells it for all."""
     kind, _, subject = event.subject.partition(":")
-    return {"kind": kind, "id": subject, "version": event.seq} if kind in ("task", "site", "login") else None
+    if kind not in ("task", "group", "site", "login") or (kind == "task" and "-" in subject and event.type in _BEGUN):
+        return None
+    return {"kind": kind, "id": subject, "version": event.seq}

@@ -19,6 +19,7 @@ from jupyter_diamond.model.continuation import Continuation, Cursor, Registered,
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.forecast import Forecasts
+from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
@@ -29,6 +30,7 @@ from jupyter_diamond.server.forms import (
     CodeForm,
     ContinuationList,
     ExecForm,
+    GroupList,
     IdleForm,
     InterpreterForm,
     LoginForm,
@@ -45,11 +47,12 @@ MARK = "# ---- generated below this line by jupyter_diamond/server/openapi.py --
 REQUESTS: tuple[type[BaseModel], ...] = (
     TaskRequest, RefreshForm, InterpreterForm, PlanForm, IdleForm, ExecForm, SmokeForm, LoginForm, CodeForm,
     ReplanForm,
-    Registration,
+    Registration, GroupRequest,
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
     Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
+    GroupSubmitted, GroupList, Group, GroupResults,
     Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
 )  # fmt: skip
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, case, func, insert, or_, select, update
 
 from jupyter_diamond.errors import OverBudget
-from jupyter_diamond.model.charge import AccountCharges, AttemptCharge, Held, SpendingCap, Spent, TaskCharges
+from jupyter_diamond.model.charge import AccountCharges, AttemptCharge, Charge, Held, SpendingCap, Spent, TaskCharges
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.task import Attempt
 from jupyter_diamond.placement import budget
 from jupyter_diamond.placement.charge import foreseen, settled
 
 from . import eventlog
+from .loading import asked
 from .rows import attempt_of
 from .schema import attempts, charges, tasks
 
@@ -45,8 +47,7 @@ def reserve(
     if charge is None:
         return attempt
     if caps:
-        asked = select(func.json_extract(tasks.c.request, "$.by")).where(tasks.c.id == task_id)
-        by = connection.execute(asked).scalar_one_or_none()
+        by = connection.execute(select(asked("$.by")).where(tasks.c.id == task_id)).scalar_one_or_none()
         against = [spent(connection, cap, at=at, task_id=task_id, by=by) for cap in caps]
         said = budget.over(against, attempt, charge, by=by, unknown=decision.envelope.unknown_charge)
         if said:
@@ -59,16 +60,26 @@ def write(connection: Connection, task_id: str, attempt: Attempt, *, at: datetim
     charge = attempt.charge
     if charge is None:
         return
-    by = select(func.json_extract(tasks.c.request, "$.by")).where(tasks.c.id == task_id).scalar_subquery()
-    connection.execute(insert(charges).values(
-        task_id=task_id, n=attempt.n, site=attempt.site, account=attempt.account, by=by, unit=charge.unit,
-        predicted=charge.predicted, at_most=charge.at_most, reserved_at=at.timestamp(),
-    ))  # fmt: skip
+    by = select(asked("$.by")).where(tasks.c.id == task_id).scalar_subquery()
+    connection.execute(insert(charges).values(**row(task_id, attempt, charge, at.timestamp()), by=by))
     if charge.unit:
-        told = {**_whose(attempt), "predicted": charge.predicted, "at_most": charge.at_most}
-        eventlog.append(
-            connection, "charge.reserved", f"task:{task_id}", told, at=at, dedup_key=f"charge.reserved:{attempt.n}"
-        )
+        told, key = reservation(attempt), f"charge.reserved:{attempt.n}"
+        eventlog.append(connection, "charge.reserved", f"task:{task_id}", told, at=at, dedup_key=key)
+
+
+def row(task_id: str, attempt: Attempt, charge: Charge, moment: float) -> dict[str, Any]:
+    """The row of a reservation, but for whose it is."""
+    return {
+        "task_id": task_id, "n": attempt.n, "site": attempt.site, "account": attempt.account, "unit": charge.unit,
+        "predicted": charge.predicted, "at_most": charge.at_most, "reserved_at": moment,
+    }  # fmt: skip
+
+
+def reservation(attempt: Attempt) -> dict[str, object]:
+    """What the event of a reservation says."""
+    charge = attempt.charge
+    assert charge is not None, "only what is charged is reserved"
+    return {**_whose(attempt), "predicted": charge.predicted, "at_most": charge.at_most}
 
 
 def settle(connection: Connection, task_id: str, attempt: Attempt, *, at: datetime) -> Attempt:

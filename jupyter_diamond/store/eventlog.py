@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, text, update
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import Event, EventType
 
-from .schema import events, tasks
+from .schema import events, groups, tasks
 
 DATA_BYTES = 8 * 1024
 """The most JSON that one event carries: events are read by every client, bulk belongs in files."""
+_LAST = text("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
+"""The last number that was given, also where the event that has it is gone."""
 # made once: every write is followed by a look at the log
 _AFTER = select(events).where(events.c.seq > bindparam("cursor")).order_by(events.c.seq).limit(bindparam("most"))
 _APPEND = insert(events).returning(events.c.seq)
@@ -33,16 +35,48 @@ def append(
     dedup_key: str | None = None,
 ) -> Event | None:
     """Append one event inside the caller's write transaction; None when its key was told before."""
-    text = _encode(kind, data)
+    body = _encode(kind, data)
     if dedup_key is not None:
         same = select(events.c.seq).where(events.c.subject == subject, events.c.dedup_key == dedup_key)
         if connection.execute(same).first() is not None:
             return None
-    row = {"at": at.timestamp(), "type": kind, "subject": subject, "data": text, "dedup_key": dedup_key}
+    row = {"at": at.timestamp(), "type": kind, "subject": subject, "data": body, "dedup_key": dedup_key}
     seq = connection.execute(_APPEND, row).scalar_one()
     if subject.startswith("task:"):
         connection.execute(_VERSION, {"task": subject[5:], "seq": seq})
-    return Event(seq=seq, at=at, type=kind, subject=subject, data=json.loads(text), dedup_key=dedup_key)
+    elif subject.startswith("group:"):
+        connection.execute(update(groups).where(groups.c.id == subject[6:]).values(version=seq))
+    return Event(seq=seq, at=at, type=kind, subject=subject, data=json.loads(body), dedup_key=dedup_key)
+
+
+class Fact(NamedTuple):
+    """One of many events that are told at once. Its key was surely not told before."""
+
+    kind: EventType
+    task_id: str
+    data: Mapping[str, Any]
+    dedup_key: str | None = None
+
+
+def append_many(connection: Connection, facts: Sequence[Fact], *, at: datetime) -> None:
+    """Append events of many tasks by one statement, inside the caller's write transaction."""
+    if not facts:
+        return
+    # the write lock is ours: nobody else takes a number meanwhile
+    first = int(connection.execute(_LAST).scalar() or 0) + 1
+    rows = [
+        {
+            "seq": seq, "at": at.timestamp(), "type": fact.kind, "subject": f"task:{fact.task_id}",
+            "data": _encode(fact.kind, fact.data), "dedup_key": fact.dedup_key,
+        }
+        for seq, fact in enumerate(facts, start=first)
+    ]  # fmt: skip
+    connection.execute(insert(events), rows)
+    newest_of = {fact.task_id: seq for seq, fact in enumerate(facts, start=first)}
+    versions = [{"the_task": task_id, "seq": seq} for task_id, seq in newest_of.items()]
+    connection.execute(
+        update(tasks).where(tasks.c.id == bindparam("the_task")).values(version=bindparam("seq")), versions
+    )
 
 
 def newest(connection: Connection) -> int:

@@ -113,8 +113,13 @@ def stay(connection: Connection, task_id: str, attempt: Attempt, why: str, *, at
         connection.execute(update(tasks).where(tasks.c.id == task_id).values(held_by=None))
 
 
+def not_started(attempt: Attempt) -> bool:
+    """Its job can still be taken back from its queue."""
+    return attempt.state in _NOT_STARTED and attempt.started_at is None
+
+
 def _not_started(attempt: Attempt, act: str) -> None:
-    if attempt.state not in _NOT_STARTED or attempt.started_at is not None:
+    if not not_started(attempt):
         raise Conflict(
             f"Attempt {attempt.n} is {attempt.state.value} at {attempt.site}: only what has not started can be "
             f"taken back from its queue, so there is no way to {act}. %diamond cancel ends it."

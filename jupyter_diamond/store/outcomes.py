@@ -33,17 +33,23 @@ _FORGET = text(
     "(SELECT id FROM past_jobs WHERE site = :site ORDER BY id DESC LIMIT 1 OFFSET :most)"
 )
 _RIVALS = ", ".join(
-    f"json_extract(decision, '$.candidates[' || json_extract(decision, '$.alternatives[{at}]') || '].estimate.total_s')"
+    f"json_extract(d, '$.candidates[' || json_extract(d, '$.alternatives[{at}]') || '].estimate.total_s')"
     for at in range(3)
 )
 _OUTCOME = text(
-    "SELECT task_id, n, body, json_extract(decision, '$.made_at') AS made_at, "  # noqa: S608 - columns of ours
-    "json_extract(decision, '$.candidates[' || json_extract(decision, '$.chosen') || ']') AS chosen, "
-    f"json_array({_RIVALS}) AS rivals FROM attempts WHERE task_id = :task_id AND n = :n"
+    "SELECT task_id, n, body, json_extract(d, '$.made_at') AS made_at, "  # noqa: S608 - columns of ours
+    "json_extract(d, '$.candidates[' || json_extract(d, '$.chosen') || ']') AS chosen, "
+    f"json_array({_RIVALS}) AS rivals FROM ("
+    "SELECT task_id, n, body, coalesce(arrays.decision, attempts.decision) AS d FROM attempts "
+    "LEFT JOIN arrays ON arrays.token = attempts.decision WHERE task_id = :task_id AND n = :n)"
 )
+"""The members of an array share their decision: their own row names it."""
 _RUN = text(
-    "SELECT body, name, notebook, json_extract(request, '$.source') AS source FROM attempts "
-    "JOIN tasks ON tasks.id = attempts.task_id WHERE task_id = :task_id AND n = :n"
+    "SELECT attempts.body AS body, coalesce(groups.name, tasks.name) AS name, tasks.notebook AS notebook, "
+    "json_extract(coalesce(groups.request, tasks.request), "
+    "CASE WHEN groups.id IS NULL THEN '$.source' ELSE '$.request.source' END) AS source "
+    "FROM attempts JOIN tasks ON tasks.id = attempts.task_id LEFT JOIN groups ON groups.id = tasks.group_id "
+    "WHERE task_id = :task_id AND n = :n"
 )
 
 

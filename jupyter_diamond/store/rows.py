@@ -11,8 +11,9 @@ from sqlalchemy import Row, Select, and_, select
 
 from jupyter_diamond.errors import NotFound, StoreError
 from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.group import GroupRequest, Member
 from jupyter_diamond.model.states import State
-from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
+from jupyter_diamond.model.task import Attempt, Membership, Task, TaskRequest, TaskSummary
 
 from .schema import attempts, tasks
 
@@ -20,6 +21,23 @@ V = TypeVar("V", bound=BaseModel)
 
 _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 _STATES = {state.value: (state, state.phase, state.outcome) for state in State}
+
+
+class Whole:
+    """What was asked for as a group: parsed once, for all of its members."""
+
+    def __init__(self, asked: GroupRequest) -> None:
+        self.asked, self.request = asked, asked.request
+        self.members: dict[int, Member] = {member.index: member for member in asked.members}
+
+    def membership(self, group_id: str, index: int) -> Membership:
+        """What one of its tasks is told of it."""
+        return Membership(group=group_id, name=self.request.name, index=index, params=self.members[index].params)
+
+
+def member_name(name: str, index: int) -> str:
+    """``fit[17]``."""
+    return f"{name}[{index}]"
 
 
 def stored(model: type[V], text: str) -> V:
@@ -58,9 +76,9 @@ def attempt_of(body: str, last_seen_at: float | None) -> Attempt:
     return attempt if last_seen_at is None else attempt.model_copy(update={"last_seen_at": from_epoch(last_seen_at)})
 
 
-def task_of(row: Row[Any], its_attempts: Sequence[Attempt]) -> Task:
-    """A task from its row, its request and its attempts."""
-    request = stored(TaskRequest, row.request)
+def task_of(row: Row[Any], its_attempts: Sequence[Attempt], whole: Whole | None = None) -> Task:
+    """A task from its row, its request and its attempts; of a member's group, ``whole`` is what was asked for."""
+    request = stored(TaskRequest, row.request) if whole is None else whole.request
     state = State(row.state)
     newest = its_attempts[-1] if its_attempts else None
     return Task(
@@ -76,6 +94,7 @@ def task_of(row: Row[Any], its_attempts: Sequence[Attempt]) -> Task:
         ended_at=_moment(row.ended_at),
         cancel_requested_by=row.cancel_requested_by,
         by=request.by,
+        member=None if whole is None else whole.membership(row.group_id, row.member),
         held_by=row.held_by,
         healing=request.healing,
         source=request.source,
@@ -95,7 +114,8 @@ def summaries() -> Select[Any]:
     newest = and_(attempts.c.task_id == tasks.c.id, attempts.c.n == tasks.c.attempts)
     return select(
         tasks.c.id, tasks.c.name, tasks.c.state, tasks.c.created_at, tasks.c.ended_at, tasks.c.attempts,
-        tasks.c.version, attempts.c.site, attempts.c.partition, attempts.c.native_id, attempts.c.started_at,
+        tasks.c.version, tasks.c.group_id, tasks.c.member,
+        attempts.c.site, attempts.c.partition, attempts.c.native_id, attempts.c.started_at,
         attempts.c.walltime_s, attempts.c.reason_class, attempts.c.cause, attempts.c.trouble,
     ).select_from(tasks.outerjoin(attempts, newest))  # fmt: skip
 
@@ -107,12 +127,12 @@ def summaries_of(rows: Iterable[Row[Any]]) -> tuple[TaskSummary, ...]:
 
 def _summary(row: Sequence[Any]) -> dict[str, Any]:
     (
-        task_id, name, state, created_at, ended_at, attempts_made, version,
+        task_id, name, state, created_at, ended_at, attempts_made, version, group, index,
         site, partition, native_id, started_at, walltime_s, reason_class, cause, trouble,
     ) = row  # fmt: skip
     state, phase, outcome = _STATES[state]
     return {
-        "id": task_id, "name": name, "state": state, "phase": phase, "outcome": outcome,
+        "id": task_id, "name": name, "group": group, "index": index, "state": state, "phase": phase, "outcome": outcome,
         "site": site, "partition": partition, "native_id": native_id,
         "created_at": from_epoch(created_at),
         "started_at": None if started_at is None else from_epoch(started_at),

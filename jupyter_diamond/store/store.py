@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, true, update
+from sqlalchemy import ColumnElement, bindparam, func, insert, select, true, update
 
 from jupyter_diamond.errors import InvalidRequest, OverBudget
 from jupyter_diamond.model.capabilities import Capabilities
@@ -21,12 +21,13 @@ from jupyter_diamond.model.queue import OwnRun, PastJob
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
-from . import attempt_rows, eventlog, follows, history, leases, outcomes
+from . import attempt_rows, eventlog, follows, history, leases, loading, outcomes
 from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
-from .rows import attempt_of, stored, summaries, summaries_of, task_of, unknown
-from .schema import attempts, capabilities, tasks
+from .groups import Groups
+from .rows import stored, summaries, summaries_of
+from .schema import arrays, attempts, capabilities, tasks
 
 
 class Store:
@@ -41,6 +42,7 @@ class Store:
         self._database = Database(self.path)
         self.charges = ChargeBook(self._database)
         self.continuations = Continuations(self._database)
+        self.groups = Groups(self._database)
         self._tidied = -1
 
     def close(self) -> None:
@@ -98,7 +100,7 @@ class Store:
         Raises OverBudget where one of the ``caps`` leaves less than it may cost; nothing is written then.
         """
         with self._database.write() as connection:
-            known = _find(connection, tasks.c.client_token == request.client_token)
+            known = loading.find(connection, tasks.c.client_token == request.client_token)
             if known is not None:
                 return known, False
             told = {"id": task_id, "why_here": why_here, "created_at": at.timestamp(), "attempts": attempt.n}
@@ -106,17 +108,17 @@ class Store:
             told = {"name": request.name}
             eventlog.append(connection, "task.created", f"task:{task_id}", told, at=at, dedup_key="created")
             attempt_rows.put(connection, task_id, attempt, key=key, decision=decision, at=at, caps=caps)
-            return _get(connection, task_id), True
+            return loading.get(connection, task_id), True
 
     def find_token(self, client_token: str) -> Task | None:
         """The task that a client's token made, if any."""
         with self._database.read() as connection:
-            return _find(connection, tasks.c.client_token == client_token)
+            return loading.find(connection, tasks.c.client_token == client_token)
 
     def task(self, ref: str) -> Task:
         """A task by its id, or the newest one of that name. Raises NotFound."""
         with self._database.read() as connection:
-            return _get(connection, ref)
+            return loading.get(connection, ref)
 
     def tasks(
         self,
@@ -124,19 +126,31 @@ class Store:
         phase: str | None = None,
         notebook: str | None = None,
         limit: int = 100,
+        *,
+        members: bool = False,
     ) -> tuple[TaskSummary, ...]:
-        """Task lines, newest first. ``phase`` is ``active`` or ``ended``; anything else raises InvalidRequest."""
+        """Task lines, newest first, without members of groups unless these are wanted, too.
+
+        ``phase`` is ``active`` or ``ended``; anything else raises InvalidRequest.
+        """
         if phase not in (None, "active", "ended"):
             raise InvalidRequest(f"There is no phase {phase!r}; tasks are active or ended.")
         query = summaries().order_by(tasks.c.row.desc()).limit(limit)
         if name is not None:
             query = query.where(tasks.c.name == name)
+        elif not members:
+            query = query.where(tasks.c.group_id.is_(None))
         if phase is not None:
             query = query.where(tasks.c.ended if phase == "ended" else ~tasks.c.ended)
         if notebook is not None:
             query = query.where(tasks.c.notebook == notebook)
         with self._database.read() as connection:
             return summaries_of(connection.execute(query))
+
+    def count_active(self) -> int:
+        """How many tasks have not ended, members of groups included."""
+        with self._database.read() as connection:
+            return int(connection.execute(select(func.count()).select_from(tasks).where(~tasks.c.ended)).scalar_one())
 
     def active(self) -> tuple[Task, ...]:
         """All tasks that have not ended, oldest first."""
@@ -148,7 +162,7 @@ class Store:
 
     def _active(self, where: ColumnElement[bool]) -> tuple[Task, ...]:
         with self._database.read() as connection:
-            return _load(connection, where & ~tasks.c.ended)
+            return loading.load(connection, where & ~tasks.c.ended)
 
     def update_attempt(
         self,
@@ -170,7 +184,7 @@ class Store:
             attempt_rows.change(
                 connection, task_id, n, at=at, kind=type, data=data, changes=changes, dedup_key=dedup_key
             )
-            return _get(connection, task_id)
+            return loading.get(connection, task_id)
 
     def mark_seen(self, seen: Iterable[tuple[str, int]], at: datetime) -> None:
         """Note when a source last knew these (task id, attempt number). No event: it is an age, not a fact."""
@@ -184,14 +198,14 @@ class Store:
     def request_cancel(self, task_id: str, by: str, at: datetime) -> Task:
         """Note who asked for the task's end; the first one is kept. A task that has ended stays as it is."""
         with self._database.write() as connection:
-            task = _get(connection, task_id)
+            task = loading.get(connection, task_id)
             if task.state.terminal:
                 return task
             if eventlog.append(
                 connection, "task.cancel_requested", f"task:{task.id}", {"by": by}, at=at, dedup_key="cancel"
             ):
                 connection.execute(update(tasks).where(tasks.c.id == task.id).values(cancel_requested_by=by))
-            return _get(connection, task.id)
+            return loading.get(connection, task.id)
 
     def end_attempt(
         self,
@@ -211,67 +225,54 @@ class Store:
             try:
                 with self._database.write() as connection:
                     follows.end_and_follow(connection, task_id, n, at=at, changes=changes, following=following)
-                    return _get(connection, task_id)
+                    return loading.get(connection, task_id)
             except OverBudget as refused:  # since it was planned, another task has taken what the caps had left
                 why_not = f"It would have gone on, but {refused.message[:1].lower()}{refused.message[1:]}"
                 changes = {**changes, "next": why_not}
         with self._database.write(asked_again=True) as connection:
             follows.end_for_good(connection, task_id, n, at=at, changes=changes, why=why_not)
-            return _get(connection, task_id)
+            return loading.get(connection, task_id)
 
     def withdraw(self, task_id: str, wanted: Withdrawal, at: datetime) -> Task:
         """Have the task's waiting job taken back. Raises Conflict when it has started, or has ended."""
         with self._database.write() as connection:
-            follows.withdraw(connection, task_id, _newest(connection, task_id), wanted, at=at)
-            return _get(connection, task_id)
+            follows.withdraw(connection, task_id, loading.newest(connection, task_id), wanted, at=at)
+            return loading.get(connection, task_id)
 
     def hold(self, task_id: str, by: str, at: datetime) -> Task:
         """Let nothing of the task be submitted. Raises Conflict when it has started, or has ended."""
         with self._database.write() as connection:
-            if _get(connection, task_id).held_by is None:
-                follows.hold(connection, task_id, _newest(connection, task_id), by, at=at)
-            return _get(connection, task_id)
+            if loading.get(connection, task_id).held_by is None:
+                follows.hold(connection, task_id, loading.newest(connection, task_id), by, at=at)
+            return loading.get(connection, task_id)
 
     def release(self, task_id: str, by: str, at: datetime) -> Task:
         """Let a task that was held go on; any other stays as it is."""
         with self._database.write() as connection:
-            if _get(connection, task_id).held_by is not None:
+            if loading.get(connection, task_id).held_by is not None:
                 follows.release(connection, task_id, by, at=at)
-            return _get(connection, task_id)
+            return loading.get(connection, task_id)
 
     def stay(self, task_id: str, why: str, at: datetime) -> Task:
         """Its waiting job is not taken back after all: it has started, or waits at the best place."""
         with self._database.write() as connection:
-            follows.stay(connection, task_id, _newest(connection, task_id), why, at=at)
-            return _get(connection, task_id)
+            follows.stay(connection, task_id, loading.newest(connection, task_id), why, at=at)
+            return loading.get(connection, task_id)
 
     def request(self, task_id: str) -> TaskRequest:
         """What the kernel asked for."""
-        return stored(TaskRequest, self._one(tasks.c.request, tasks.c.id == task_id, task_id))
+        with self._database.read() as connection:
+            return loading.request(connection, task_id)
 
     def key(self, task_id: str, n: int) -> str:
         """An attempt's HMAC key, hex."""
-        return self._one(
-            attempts.c.key, (attempts.c.task_id == task_id) & (attempts.c.n == n), f"{task_id} attempt {n}"
-        )
+        with self._database.read() as connection:
+            return loading.of_attempt(connection, attempts.c.key, arrays.c.key, task_id, n)
 
     def decision(self, task_id: str, n: int | None = None) -> Decision:
         """The stored decision of an attempt, of the newest one by default."""
-        where = attempts.c.task_id == task_id
-        if n is not None:
-            where &= attempts.c.n == n
-        what = task_id if n is None else f"{task_id} attempt {n}"
-        return stored(Decision, self._one(attempts.c.decision, where, what))
-
-    def _one(self, column: ColumnElement[str], where: ColumnElement[bool], what: str) -> str:
-        query = select(column).where(where).limit(1)
-        if column.table is attempts:
-            query = query.order_by(attempts.c.n.desc())
         with self._database.read() as connection:
-            text = connection.execute(query).scalar()
-        if text is None:
-            raise unknown(what)
-        return text
+            return stored(Decision, loading.of_attempt(connection, attempts.c.decision, arrays.c.decision, task_id, n))
 
     # ---- sites
 
@@ -353,36 +354,3 @@ def _asked(request: TaskRequest) -> Mapping[str, Any]:
         "version": 0,
         "request": request.model_dump_json(),
     }
-
-
-def _load(connection: Connection, where: ColumnElement[bool]) -> tuple[Task, ...]:
-    rows = connection.execute(select(tasks).where(where).order_by(tasks.c.row)).all()
-    if not rows:
-        return ()
-    theirs: dict[str, list[Attempt]] = {}
-    query = select(attempts.c.task_id, attempts.c.body, attempts.c.last_seen_at).order_by(attempts.c.n)
-    query = query.where(attempts.c.task_id.in_(select(tasks.c.id).where(where)))
-    for row in connection.execute(query):
-        theirs.setdefault(row.task_id, []).append(attempt_of(row.body, row.last_seen_at))
-    return tuple(task_of(row, theirs.get(row.id, [])) for row in rows)
-
-
-def _find(connection: Connection, where: ColumnElement[bool]) -> Task | None:
-    found = _load(connection, where)
-    return found[0] if found else None
-
-
-def _newest(connection: Connection, task_id: str) -> Attempt:
-    attempt = _get(connection, task_id).attempt
-    assert attempt is not None, "a stored task has an attempt"
-    return attempt
-
-
-def _get(connection: Connection, ref: str) -> Task:
-    task = _find(connection, tasks.c.id == ref)
-    if task is None:
-        newest = select(tasks.c.row).where(tasks.c.name == ref).order_by(tasks.c.row.desc()).limit(1)
-        task = _find(connection, tasks.c.row == newest.scalar_subquery())
-    if task is None:
-        raise unknown(ref)
-    return task

@@ -42,10 +42,27 @@ async def begin(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) -> as
     try:
         return await asyncio.shield(start)
     except asyncio.CancelledError:
-        await asyncio.wait({start})
-        if start.exception() is None:
-            await let_go(start.result(), finished=False)
+        await _to_the_end(_undo(start))
         raise
+
+
+async def _undo(start: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    await asyncio.wait({start})
+    if not start.cancelled() and start.exception() is None:
+        await _let_go(start.result(), finished=False)
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do it, however often the caller is cancelled meanwhile: a server that ends may cancel a task more than once."""
+    doing, cancelled = asyncio.ensure_future(work), False
+    while not doing.done():
+        try:
+            await asyncio.shield(doing)
+        except asyncio.CancelledError:  # noqa: PERF203 - that is what the loop is for
+            cancelled = True
+    doing.result()
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 async def talk(
@@ -102,6 +119,10 @@ async def _fill(stream: asyncio.StreamWriter, pieces: Sequence[bytes], *, close:
 
 async def let_go(process: asyncio.subprocess.Process, *, finished: bool) -> None:
     """No process of the group outlives an unfinished script, and no pipe stays open."""
+    await _to_the_end(_let_go(process, finished=finished))
+
+
+async def _let_go(process: asyncio.subprocess.Process, *, finished: bool) -> None:
     # there is no public way to close pipes that a stranger keeps open
     transport: asyncio.SubprocessTransport | None = getattr(process, "_transport", None)
     if process.returncode is None and not finished:
@@ -109,7 +130,9 @@ async def let_go(process: asyncio.subprocess.Process, *, finished: bool) -> None
             os.killpg(process.pid, signal.SIGKILL)
         pipes = [transport.get_pipe_transport(fd) for fd in range(3)] if transport is not None else []
         for pipe in pipes:
-            if pipe is not None:  # a shared ssh connection holds them too, and wait() would wait for it
+            if isinstance(pipe, asyncio.WriteTransport):  # what nobody reads any more would be waited for, too
+                pipe.abort()
+            elif pipe is not None:  # a shared ssh connection holds them too, and wait() would wait for it
                 pipe.close()
         with contextlib.suppress(asyncio.TimeoutError):  # a process in an uninterruptible wait cannot be waited for
             await asyncio.wait_for(process.wait(), _KILL_WAIT_S)

@@ -22,6 +22,8 @@ _PERSIST_S = 600
 """How long a connection of ours that was left behind by a killed server stays open without use."""
 _LOCAL_S = 10.0
 """How long ssh may take for what it does on this machine alone."""
+_GOODBYE_S = 0.5
+"""A connection that does not end when it is told goes by itself, unused."""
 _LOGIN_S = 45.0
 """How long a whole login may take: name, network, keys, a slow home file system."""
 _SOCKET_BYTES = 85
@@ -63,7 +65,7 @@ class Master:
         path = self._path(self._own)
         if os.path.exists(path):  # noqa: ASYNC240, PTH110 - one look at a local socket
             with contextlib.suppress(TransportError):
-                await _local(self._client.argv("-S", path, "-O", "exit"))
+                await _local(self._client.argv("-S", path, "-O", "exit"), timeout_s=_GOODBYE_S)
         self._current = None
 
     async def _find_or_open(self) -> str:
@@ -135,10 +137,10 @@ class Master:
         return code == 0
 
 
-async def _local(argv: Sequence[str]) -> tuple[int | None, str, str]:
+async def _local(argv: Sequence[str], *, timeout_s: float = _LOCAL_S) -> tuple[int | None, str, str]:
     """A call of ssh that stays on this machine: its exit code and what it said."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        code = await _call(argv, errors.fileno(), _LOCAL_S, stdout=out.fileno())
+        code = await _call(argv, errors.fileno(), timeout_s, stdout=out.fileno())
         out.seek(0)
         errors.seek(0)
         return code, out.read(64 << 10).decode(errors="replace"), errors.read(64 << 10).decode(errors="replace")

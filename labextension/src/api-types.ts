@@ -315,6 +315,8 @@ export interface LoginStart {
 export interface Manifest {
   format: number;
   token: string;
+  member: number | null;
+  params: { [key: string]: boolean | number | string | null };
   outcome: 'OK' | 'FAILED';
   error: CellError | null;
   values: ResultFile[];
@@ -528,6 +530,8 @@ export interface SiteReading {
   gpus_free: number | null;
   pending: number | null;
   running: number | null;
+  array_places: number | null;
+  array_members: number | null;
   limits: SiteLimits | null;
   own: OwnUse[] | null;
   notes: string[];

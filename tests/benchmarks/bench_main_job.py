@@ -15,7 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.benchmarks.stage import CLUSTER, Stage, call, stage
+from tests.benchmarks.stage import CLUSTER, Stage, call, is_probe, stage
 from tests.benchmarks.table import load, median, p95, verdict
 from tests.live.kernel import Kernel
 
@@ -114,17 +114,12 @@ def commands(played: Stage, jobs: int, seconds: int) -> None:
         minute = [line for at, line in asked if sent <= at < sent + 60]
         print(
             f"{whose:9} {jobs:3} jobs of {seconds} s: {len(seen) - len(asked)} sbatch; in the minute after the last "
-            f"submission {_counted([line for line in minute if not _probe(line)])}; until the last word was known "
-            f"({end - sent:.0f} s) {_counted([line for at, line in asked if at <= end and not _probe(line)])}"
-            + (f"; site probe {_counted([line for line in minute if _probe(line)])}" if whose == "ours" else "")
+            f"submission {_counted([line for line in minute if not is_probe(line)])}; until the last word was known "
+            f"({end - sent:.0f} s) {_counted([line for at, line in asked if at <= end and not is_probe(line)])}"
+            + (f"; site probe {_counted([line for line in minute if is_probe(line)])}" if whose == "ours" else "")
         )
     for kernel in (ours, theirs):
         kernel.shutdown()
-
-
-def _probe(line: str) -> bool:
-    """Part of the reading of a site (free cores, queue lengths) rather than of watching jobs."""
-    return line.startswith(("scontrol", "sinfo", "squeue -a -r -h -o", "sacct -n -X -P -S now"))
 
 
 def _counted(lines: list[str]) -> str:

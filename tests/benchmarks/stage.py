@@ -17,7 +17,7 @@ from tests.live.slurm import CLUSTERS, Testbed
 from tests.live.slurm.testbed import sweep
 
 CLUSTER = "delta"
-COUNTED = ("sbatch", "squeue", "sacct", "scancel", "scontrol", "sinfo", "srun")
+COUNTED = ("sbatch", "squeue", "sacct", "sacctmgr", "scancel", "scontrol", "sinfo", "srun")
 
 OURS = f"""
 import json, time
@@ -104,9 +104,7 @@ class Stage:
 
     def commands(self, whose: str) -> list[tuple[float, str]]:
         """(when, command line) of every scheduler command that ``ours`` or ``submitit`` has run so far."""
-        log = self.base / f"count-{whose}" / "log"
-        rows = [line.split(" ", 1) for line in log.read_text().splitlines()] if log.exists() else []
-        return [(float(at), command) for at, command in rows]
+        return counted(self.base / f"count-{whose}")
 
 
 def call(kernel: Kernel, expression: str, *, seconds: float = 300) -> Any:
@@ -127,7 +125,7 @@ def stage(*, counts: bool = False) -> Iterator[Stage]:
         site: dict[str, Any] = testbed.site(CLUSTER, base / "work")
         if counts:
             for whose in ("ours", "submitit"):
-                _counting(base / f"count-{whose}")
+                counting(base / f"count-{whose}")
             site["env"] = {**site["env"], "PATH": f"{base / 'count-ours'}:/usr/local/bin:/usr/bin:/bin"}
         (base / "sites.yaml").write_text(json.dumps({"sites": [site]}))
         arguments = ("--DiamondSites.this_machine=False",)
@@ -138,9 +136,9 @@ def stage(*, counts: bool = False) -> Iterator[Stage]:
         shutil.rmtree(base, ignore_errors=True)
 
 
-def _counting(folder: Path) -> None:
-    """Scripts that log their call and become the real command."""
-    folder.mkdir()
+def counting(folder: Path) -> Path:
+    """A folder of scripts, for the front of a PATH, that log their call and become the real command."""
+    folder.mkdir(parents=True)
     for name in COUNTED:
         real = shutil.which(name)
         if real is None:
@@ -148,3 +146,18 @@ def _counting(folder: Path) -> None:
         script = folder / name
         script.write_text(f'#!/bin/sh\necho "$(date +%s.%N) {name} $*" >>{folder}/log\nexec {real} "$@"\n')
         script.chmod(0o755)
+    return folder
+
+
+def counted(folder: Path) -> list[tuple[float, str]]:
+    """(when, command line) of every scheduler command that went through a folder of ``counting``."""
+    log = folder / "log"
+    rows = [line.split(" ", 1) for line in log.read_text().splitlines()] if log.exists() else []
+    return [(float(at), command) for at, command in rows]
+
+
+def is_probe(line: str) -> bool:
+    """Part of the reading of a site (free cores, queue lengths, what its commands can do), not of watching jobs."""
+    return line.startswith(
+        ("scontrol", "sinfo", "sacctmgr", "squeue -a -r -h -S", "sacct -n -X", "sacct -S", "sacct -e")
+    ) or ("--help" in line)

@@ -3,9 +3,11 @@
 import asyncio
 import logging
 import time
+from functools import partial
 
 import pytest_asyncio
 
+from jupyter_diamond.model.states import Phase
 from jupyter_diamond.service import DiamondService
 from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
 from tests.engine import cells
@@ -78,11 +80,18 @@ async def ended(service, task, seconds=30.0):
         ) from None
 
 
+async def _over(service, group_id):
+    return (await service.groups.group(group_id)).phase is Phase.ENDED
+
+
 @pytest_asyncio.fixture
 async def bench(tmp_path):
     bench = Bench(tmp_path)
     yield bench
     for service in bench.services:
+        for group in await service.groups.groups(phase="active") if service._engine else ():
+            await service.groups.cancel(group.id, "the test's end")
+            await until(partial(_over, service, group.id))
         for row in await service.tasks(phase="active") if service._engine else ():
             await service.cancel(row.id, "the test's end")
             await ended(service, row)

@@ -35,6 +35,19 @@ async def test_sites_are_read_side_by_side_at_their_tick(tmp_path):
         assert all(1.9 < wait < 4.0 for wait in waits), waits
 
 
+async def test_a_site_that_nobody_looks_at_is_left_alone_until_somebody_does(tmp_path):
+    sites = {"delta": Scripted()}
+    links = Links(sites, poll_floor_s=0.05)
+    async with following(tmp_path, sites, links=links, probe_tick_s=0.2, probe_rest_s=60.0) as collector:
+        await until(lambda: len(probes(sites["delta"])) >= 2)
+        collector._looked_at = time.monotonic() - 3600.0
+        collector._sites["delta"].wake.set()
+        await until(lambda: sites["delta"].asked and time.monotonic() - sites["delta"].asked[-1][0] > 1.0)
+        calm = len(probes(sites["delta"]))
+        collector.look()
+        await until(lambda: len(probes(sites["delta"])) >= calm + 3)
+
+
 async def test_a_dead_site_delays_nobody(tmp_path):
     sites = {"delta": Scripted(), "anvil": Scripted(), "dead": Scripted()}
     sites["dead"].hangs = True

@@ -54,6 +54,10 @@ async def test_what_ran_at_two_sites_is_expected_to_take_as_long_there_again(poo
     assert after["anvil"].prepare_s >= 5.0 > after["delta"].prepare_s
     assert after["delta"].speed < 1.0 < after["anvil"].speed
     assert all(each.run_s == pytest.approx(200 * each.speed) for each in after.values())
+    told = {each.site: each for each in (await service.forecasts()).sites}
+    assert {site: (told[site].prepare_s, told[site].speed) for site in after} == {
+        site: (each.prepare_s, each.speed) for site, each in after.items()
+    }
     assert decision.choice.site == "delta"
     assert "to get ready" in explain(decision)
     again = await pool.start()  # nothing but the attempts themselves is kept

@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from jupyter_diamond.engine.pace import Pace
 from jupyter_diamond.errors import Infeasible
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.states import State
+from tests.benchmarks.stage import counted, counting, is_probe
 from tests.engine.cells import held
 from tests.engine.conftest import ended, readings, until
 
@@ -106,24 +106,31 @@ async def test_slurms_own_words_in_the_log_end_the_wait_for_the_next_poll(pool, 
     service = await pool.start()
     task = await pool.submit(service, "import time; time.sleep(600)", envelope=at("delta"))
     job = (await running(service, task)).attempt.native.id
-    watcher = service.engine._watchers["delta"]
-    watcher._pace = Pace(600.0, 600.0)
-    watcher._queue_at = time.monotonic() + 600.0
+    service.engine._watchers["delta"]._queue._wanted_at = time.monotonic() + 600.0
     assert slurm(testbed, "delta", "scancel", job).returncode == 0
     done = await ended(service, task, seconds=30)
     assert done.state is State.CANCELLED, done.cause
 
 
-async def test_the_queue_is_asked_soon_after_a_time_limit(pool):
+async def test_jobs_that_end_together_are_asked_about_together(pool, testbed, tmp_path):
+    """Each question to accounting costs a site's database: a storm of ends must not become a storm of questions."""
+    site = {**testbed.site("delta", tmp_path / "work"), "env": testbed.env("delta")}
+    site["env"]["PATH"] = f"{counting(tmp_path / 'count')}:{os.environ['PATH']}"
+    pool.sites_path.write_text(json.dumps({"sites": [site]}))
     service = await pool.start()
-    envelope = at("anvil", walltime_s=Span.exactly(60), memory_bytes=None)
-    task = await pool.submit(service, "import time; time.sleep(600)", envelope=envelope)
-    await running(service, task)
-    watcher = service.engine._watchers["anvil"]
-    watcher._pace = Pace(600.0, 600.0)
-    assert 50 < watcher._pause() < 63
-    await service.cancel(task.id, "you")
-    await ended(service, task, seconds=60)
+    begun = time.monotonic()
+    gate = tmp_path / "go"
+    tasks = [await pool.submit(service, held(gate, "pass"), envelope=at("delta")) for _ in range(12)]
+    for task in tasks:
+        await running(service, task)
+    gate.touch()
+    for task in tasks:
+        assert (await ended(service, task, seconds=90)).state is State.COMPLETED
+    took = time.monotonic() - begun
+    asked = [line.split()[0] for _, line in counted(tmp_path / "count") if not is_probe(line)]
+    assert asked.count("sbatch") == 12
+    assert asked.count("sacct") <= 8 + took / 3 + 1, (took, asked)
+    assert asked.count("squeue") <= 6 + took / 15 + 1, (took, asked)
 
 
 async def test_cancel_reaches_the_scheduler(pool, testbed):

@@ -13,6 +13,7 @@ from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.forecast import Forecasts, SiteForecasts
+from jupyter_diamond.model.group import GroupResults, GroupSubmitted, MissingResult
 from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.history import HistorySeries, SiteHistory
 from jupyter_diamond.model.looks import (
@@ -33,6 +34,7 @@ from jupyter_diamond.model.task import Submitted
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
 from jupyter_diamond.settings import DiamondGlobus
 from jupyter_diamond.store import Store
+from jupyter_diamond.store.groups import Round, Share
 from tests.store.store_samples import T0, a_decision, a_request, an_attempt, at
 
 __all__ = ["T0", "RehearsalService", "a_request", "at", "multipart"]
@@ -40,8 +42,59 @@ __all__ = ["T0", "RehearsalService", "a_request", "at", "multipart"]
 LOG = "<script>alert(1)</script> größe\n"
 
 
+class RehearsalGroups:
+    """The groups of a rehearsed service; their rounds do not go on."""
+
+    def __init__(self, service):
+        self.service = service
+
+    @property
+    def _groups(self):
+        return self.service.store.groups
+
+    async def submit(self, asked, bundle):
+        known = self._groups.find_token(asked.request.client_token)
+        if known:
+            return GroupSubmitted(group=known, created=False)
+        self.service.bundle, before = bundle, self.service.store.newest_event()
+        token = f"dmd-{before:08d}"
+        attempts = tuple((each.index, an_attempt(f"{token}-{each.index}")) for each in asked.rounds[0])
+        first = Round((Share(token, "ab", a_decision(), attempts),), "because")
+        group, made = self._groups.create(asked, group_id=f"g{before}", first=first, at=at(before))
+        await self.service.tell(before)
+        return GroupSubmitted(group=group, created=bool(made))
+
+    async def groups(self, name=None, phase=None, notebook=None, limit=100):
+        return self._groups.list(name, phase, notebook, limit)
+
+    async def group(self, ref):
+        return self._groups.get(ref)
+
+    async def tasks(self, ref, states=(), limit=10_000, after=None):
+        return self._groups.tasks(ref, states, limit, after)
+
+    async def events(self, ref, after=0, limit=200):
+        return self.service._page(after, limit, f"group:{self._groups.get(ref).id}")
+
+    async def results(self, ref, after=None, limit=500):
+        return GroupResults(group=self._groups.get(ref).id, missing=(MissingResult(index=0, task_id="t", why="x"),))
+
+    async def cancel(self, ref, by):
+        return self._groups.cancel(self._groups.get(ref).id, by, at(9))
+
+    async def hold(self, ref, by):
+        return self._groups.hold(self._groups.get(ref).id, by, at(9))
+
+    async def release(self, ref, by):
+        return self._groups.release(self._groups.get(ref).id, by, at(9))
+
+    async def replan(self, ref, by, *, unpin=False):
+        return self._groups.get(ref)
+
+
 class RehearsalService:
     def __init__(self, path):
+        self.groups = RehearsalGroups(self)
         self.path = path
         self.store = None
         self.listeners = []

@@ -35,7 +35,7 @@ async def until(condition, within: float = 5.0):
     deadline = time.monotonic() + within
     while not condition():
         assert time.monotonic() < deadline, "not within the deadline"
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
 
 
 async def test_the_environment_is_the_logins_and_the_sites_and_nothing_else(shell, monkeypatch):
@@ -88,6 +88,20 @@ async def test_a_caller_that_is_cancelled_while_its_process_starts_leaves_none(t
     task.cancel()
     await asyncio.wait({task}, timeout=20)
     assert task.cancelled()
+    await until(lambda: not any(_has(process, mark) for process in Path("/proc").glob("[0-9]*")))
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 5, 8, 1000])
+async def test_a_caller_that_is_cancelled_again_while_it_cleans_up_leaves_none(tmp_path, turns):
+    """At the end of a server each task may be cancelled by its owner and by the loop."""
+    mark = str(tmp_path / "mark").encode()
+    shell = LocalTransport({"MARK": mark.decode()})
+    task = asyncio.ensure_future(shell.run("sleep 300; echo on", timeout_s=60))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    while not task.done():
+        task.cancel()
+        await asyncio.sleep(0)
     await until(lambda: not any(_has(process, mark) for process in Path("/proc").glob("[0-9]*")))
 
 

@@ -1,12 +1,13 @@
 """Runs one cell at a site. Standard library only, Python 3.6 or newer; read it, it runs on your account.
 
     python runner.py --token TOKEN --bundle-sha256 DIGEST [--cwd FOLDER] [--checkpoints FOLDER] [--segment N/ALL]
-                     [--warn-after SECONDS] [--warn-signal NAME]
+                     [--warn-after SECONDS] [--warn-signal NAME] [--member INDEX]
 
 It is started by the batch script inside the attempt's folder. It reads ``bundle.tar`` (spec.json, values/, modules/)
 and ``key``; it writes, in this order: ``outputs.jsonl`` (while the cell runs), ``result/``, ``manifest.json``,
 ``end.json``. Whoever finds ``end.json`` finds all the others complete. Everything that the cell prints also goes to
-this process's own stdout and stderr, live.
+this process's own stdout and stderr, live. Of a group's bundle, ``--member`` says which of its members this one is: its
+variables are there before the cell runs, in a shell's environment for a bash cell.
 
 The parts, top to bottom: files on a disk that may be full; what the cell prints; what the cell shows; checkpoints and
 the end that is near; the user's ``__main__``; what comes back; the attempt from start to end.
@@ -1271,9 +1272,12 @@ def preview(value):
 class Attempt:
     """The folder of this attempt, and the two receipts at its end."""
 
-    def __init__(self, folder, token):
+    def __init__(self, folder, token, member=None):
         self.folder = folder
         self.token = token
+        self.member = member
+        self.params = {}
+        self.membership = {}
         self.recorder = None
         self.bell = None
         self.ended_at = None
@@ -1298,6 +1302,17 @@ class Attempt:
                 return bytes.fromhex(file.read().decode("ascii").strip())
         except (OSError, ValueError) as error:
             raise Stop(EXIT_BAD_BUNDLE, "BadBundle", "the key of this attempt cannot be read: %s" % error)
+
+    def choose_member(self, spec):
+        """Which of a group's members this is: what it is given, and no other is."""
+        members = spec.get("members") or {}
+        if not members and self.member is None:
+            return
+        if self.member not in members:
+            asked = "no member was named" if self.member is None else "member %s is none of them" % self.member
+            raise Stop(EXIT_BAD_BUNDLE, "BadBundle", "the inputs are for %d members, and %s" % (len(members), asked))
+        self.params = members[self.member]
+        self.membership = {"member": int(self.member), "params": self.params}
 
     def finish(self, exit_code, error=None, values=(), missing=(), why=""):
         """Write manifest and end-file, with less in them when the disk is full. Returns the exit code."""
@@ -1334,6 +1349,7 @@ class Attempt:
         used = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         return json_line(
             {
+                **self.membership,
                 "format": FORMAT,
                 "token": self.token,
                 "outcome": "FAILED" if exit_code else "OK",
@@ -1475,7 +1491,8 @@ def run_bash(attempt, spec):
     import subprocess
 
     put(attempt.path("cell.sh"), spec["cell"].encode("utf-8"))
-    process = subprocess.Popen(["bash", attempt.path("cell.sh")], stdin=subprocess.DEVNULL)
+    own = {name: exported(value) for name, value in attempt.params.items()}
+    process = subprocess.Popen(["bash", attempt.path("cell.sh")], stdin=subprocess.DEVNULL, env=dict(os.environ, **own))
     attempt.bell.child = process.pid
     try:
         code = process.wait()
@@ -1493,6 +1510,13 @@ def run_bash(attempt, spec):
         raise Stop(code if code > 0 else 128 - code, "BashError", "the bash cell ended %s" % how)
 
 
+def exported(value):
+    """A member's value as a shell has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
 def run_cell(attempt, spec, bundle, cwd):
     """Run everything; returns (exit code, error or None, Returns)."""
     screen = Screen(attempt.recorder)
@@ -1505,6 +1529,7 @@ def run_cell(attempt, spec, bundle, cwd):
             run_bash(attempt, spec)
         else:
             check_site(spec)
+            notebook.main.__dict__.update(attempt.params)
             replay(notebook, spec, bundle)
             returns.note_kernels_own(notebook.main.__dict__)
             notebook.run(spec["cell"], spec["cell_filename"], show=True)
@@ -1599,7 +1624,7 @@ def main(arguments):
     check_folder(folder)
     os.environ["MPLBACKEND"] = "Agg"
     os.environ.setdefault("PLOTLY_RENDERER", "plotly_mimetype")
-    attempt = Attempt(folder, options["--token"])
+    attempt = Attempt(folder, options["--token"], options.get("--member"))
     attempt.open()
     recorder = attempt.recorder
     recorder.on_stuck = attempt.fail_stuck
@@ -1613,6 +1638,7 @@ def main(arguments):
         attempt.bell = prepare_checkpoints(attempt, options)
         recorder.on_tick = attempt.bell.look
         spec, bundle = open_bundle(attempt, options["--bundle-sha256"])
+        attempt.choose_member(spec)
         code, error, returns = run_cell(attempt, spec, bundle, options.get("--cwd"))
         values, missing = returns.values, returns.missing
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

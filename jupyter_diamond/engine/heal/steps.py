@@ -7,6 +7,7 @@ itself did, what the user ended, and what a policy or an account refuses is neve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from jupyter_diamond.model.envelope import Envelope, Span
@@ -145,6 +146,18 @@ def in_force(task: Task, pin: Envelope | None = None) -> Envelope:
         if attempt.failure != "timeout" or attempt.segment >= task.healing.segments:
             changes |= _grown(attempt, task.envelope)
     return envelope.model_copy(update=changes)
+
+
+def begins_with(envelope: Envelope, retries: int, before: Sequence[Attempt] = ()) -> Envelope:
+    """The envelope to size by: memory begins at the least of its range, and grows when that was too little.
+
+    More memory than is needed makes nothing faster, waits longer and may cost more. Where nothing may follow, or memory
+    ran out before, the most that is asked is taken.
+    """
+    memory = envelope.memory_bytes
+    if memory is None or not retries or any(attempt.failure == "oom" for attempt in before):
+        return envelope
+    return envelope.model_copy(update={"memory_bytes": Span.exactly(memory.min)})
 
 
 def _grown(attempt: Attempt, envelope: Envelope) -> dict[str, Span]:

@@ -3,26 +3,11 @@
 // Messages to the kernel: {kind: "cancel"} (when this page's server does not know the task) and {kind: "outputs"}
 // (when the card was not replaced at the end, because the page was loaded anew in between).
 
-import { button, clock, flash, make, postToServer, setText } from "./drawing.js";
+import { button, clock, flash, make, postToServer, setText, table, toggle } from "./drawing.js";
 
 function twoSentences(what, next) {
   // what happened may be an error's own words, without a full stop
   return what && next && !/[.!?:]$/.test(what) ? `${what}. ${next}` : [what, next].filter(Boolean).join(" ");
-}
-
-function table(kind, heads, rows, mark) {
-  const element = make("table", `jd-table ${kind}`);
-  if (heads.length) {
-    const row = element.createTHead().insertRow();
-    for (const head of heads) row.append(make("th", "", head));
-  }
-  const body = element.createTBody();
-  rows.forEach((cells, index) => {
-    const row = body.insertRow();
-    if (mark && mark(index)) row.className = "jd-chosen";
-    for (const cell of cells) row.insertCell().textContent = cell;
-  });
-  return element;
 }
 
 // -- the parts of a card ----------------------------------------------------------------------------------------
@@ -81,16 +66,6 @@ function build(el) {
   );
   el.append(card);
   return parts;
-}
-
-function toggle(control, target, onOpen) {
-  target.hidden = true;
-  control.setAttribute("aria-expanded", "false");
-  control.addEventListener("click", () => {
-    target.hidden = !target.hidden;
-    control.setAttribute("aria-expanded", String(!target.hidden));
-    onOpen(!target.hidden);
-  });
 }
 
 // -- what a view says -------------------------------------------------------------------------------------------

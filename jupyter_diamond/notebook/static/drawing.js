@@ -26,6 +26,33 @@ export function flash(element) {
   element.classList.add("jd-changed");
 }
 
+/** Heads and rows of texts; mark(index) makes a row stand out. */
+export function table(kind, heads, rows, mark) {
+  const element = make("table", `jd-table ${kind}`);
+  if (heads.length) {
+    const row = element.createTHead().insertRow();
+    for (const head of heads) row.append(make("th", "", head));
+  }
+  const body = element.createTBody();
+  rows.forEach((cells, index) => {
+    const row = body.insertRow();
+    if (mark && mark(index)) row.className = "jd-chosen";
+    for (const cell of cells) row.insertCell().textContent = cell;
+  });
+  return element;
+}
+
+/** A button that opens and closes what is hidden. */
+export function toggle(control, target, onOpen) {
+  target.hidden = true;
+  control.setAttribute("aria-expanded", "false");
+  control.addEventListener("click", () => {
+    target.hidden = !target.hidden;
+    control.setAttribute("aria-expanded", String(!target.hidden));
+    onOpen(!target.hidden);
+  });
+}
+
 // -- numbers and times, in the words of notebook/vocabulary.py ---------------------------------------------------------
 
 export const number = (count) => (count === null ? "?" : count.toLocaleString("en-US"));

@@ -10,6 +10,7 @@ from jupyter_diamond.engine.heal.places import choose, out_of_reach
 from jupyter_diamond.engine.heal.steps import (
     Follow,
     Stop,
+    begins_with,
     continued,
     in_force,
     moves_left,
@@ -282,3 +283,16 @@ def test_a_pool_that_does_not_answer_is_waited_for():
     silent = candidate("delta", None, verdicts=(against("health", "health"),))
     assert out_of_reach(decision(silent, candidate("anvil", None, verdicts=(against("capacity"),))))
     assert not out_of_reach(decision(candidate("anvil", None, verdicts=(against("capacity"), against("health")))))
+
+
+@pytest.mark.parametrize(
+    ("retries", "failures", "begins"),
+    [(3, [], (4, 4)), (3, ["node"], (4, 4)), (0, [], (4, 16)), (3, ["oom"], (4, 16)), (3, ["oom", "node"], (4, 16))],
+)
+def test_memory_begins_at_the_least_while_more_can_follow(retries, failures, begins):
+    envelope = Envelope(memory_bytes=Span(min=4 << 30, max=16 << 30), cpus=Span(min=1, max=8))
+    before = [failed(each, n) for n, each in enumerate(failures, 1)]
+    sized = begins_with(envelope, retries, before)
+    assert sized.memory_bytes == Span(min=begins[0] << 30, max=begins[1] << 30)
+    assert sized.model_copy(update={"memory_bytes": envelope.memory_bytes}) == envelope
+    assert begins_with(Envelope(), retries, before).memory_bytes is None

@@ -260,7 +260,7 @@ async def test_a_store_that_cannot_be_written_is_tried_again(bench, monkeypatch)
         return close(*args, **options)
 
     monkeypatch.setattr(store, "close", locked)
-    monkeypatch.setattr("jupyter_diamond.engine.continuations._AGAIN_S", 1.0)
+    monkeypatch.setattr("jupyter_diamond.engine.news.continuations._AGAIN_S", 1.0)
     await service.consumers.register(wish(task, Terminal()))
     (told,), _ = await news(service)
     assert (told.kind, len(tries)) == ("terminal", 3)
@@ -270,7 +270,7 @@ SERVER = """
 import asyncio, logging, sys
 from pathlib import Path
 from tests.engine.conftest import Bench
-from jupyter_diamond.engine import continuations
+from jupyter_diamond.engine.news import continuations
 
 async def main():
     if sys.argv[2] == "deaf":  # it advances work, and dies before it tells anybody

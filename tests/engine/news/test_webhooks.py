@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from jupyter_diamond.engine import webhooks
-from jupyter_diamond.engine.webhooks import SECRET, problem_of
+from jupyter_diamond.engine.news import webhooks
+from jupyter_diamond.engine.news.webhooks import SECRET, problem_of
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.continuation import InState, Registration, Terminal, Waking
 from jupyter_diamond.model.states import State

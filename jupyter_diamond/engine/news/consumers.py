@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from jupyter_diamond.engine.ledger import Ledger
-from jupyter_diamond.engine.webhooks import Webhook
+from jupyter_diamond.engine.news.webhooks import Webhook
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.continuation import WEBHOOK, Continuation, Cursor, Milestone, Registered, Registration

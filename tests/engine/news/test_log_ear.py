@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_diamond.engine.log_ear import LogEar
+from jupyter_diamond.engine.news.log_ear import LogEar
 
 LOG = "epoch 1\nloss ü 0.5\r 10%\r 20%\r\n\n\nend".encode()
 LINES = ["epoch 1", "loss ü 0.5", " 10%", " 20%"]

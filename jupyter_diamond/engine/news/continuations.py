@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from jupyter_diamond.engine.conditions import Match, due, match
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
-from jupyter_diamond.engine.log_ear import MOST_HEARD, LogEar
+from jupyter_diamond.engine.news.conditions import Match, due, match
+from jupyter_diamond.engine.news.log_ear import MOST_HEARD, LogEar
+from jupyter_diamond.engine.news.waking import as_data, waking
 from jupyter_diamond.engine.pace import rest
-from jupyter_diamond.engine.waking import as_data, waking
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import DiamondError, TransportError
 from jupyter_diamond.model import attempt_files as files

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from jupyter_diamond.engine.conditions import Match
+from jupyter_diamond.engine.news.conditions import Match
 from jupyter_diamond.model.continuation import (
     ActionVerb,
     Continuation,

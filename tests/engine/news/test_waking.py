@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_diamond.engine.conditions import Match, due, match
-from jupyter_diamond.engine.waking import as_data, cut, waking
+from jupyter_diamond.engine.news.conditions import Match, due, match
+from jupyter_diamond.engine.news.waking import as_data, cut, waking
 from jupyter_diamond.model.continuation import (
     AttemptFailed,
     Continuation,

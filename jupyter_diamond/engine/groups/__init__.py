@@ -1,0 +1,1 @@
+"""Groups of tasks: how they are shared out over sites, and how round follows round."""
