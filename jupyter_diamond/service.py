@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
+from jupyter_diamond.engine.batch import Inputs, newest
 from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.endpoints import checks as endpoint_checks
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
@@ -27,7 +28,6 @@ from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
-from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.errors import Infeasible, InvalidRequest, OverBudget
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch

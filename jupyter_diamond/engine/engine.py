@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from jupyter_diamond.engine.balances import BalanceBook
+from jupyter_diamond.engine.batch import Inputs, newest
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
@@ -27,7 +28,6 @@ from jupyter_diamond.engine.news.webhooks import Webhook
 from jupyter_diamond.engine.pace import end
 from jupyter_diamond.engine.planner import Planner
 from jupyter_diamond.engine.spool import Spool
-from jupyter_diamond.engine.submit import Inputs, newest
 from jupyter_diamond.engine.watch import SiteWatcher
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import DiamondError, StoreError, TransportError
@@ -86,6 +86,8 @@ class Engine:
         self._watchers: dict[str, SiteWatcher] = {}
         self._owned: set[asyncio.Task[None]] = set()
         self._working: set[asyncio.Task[None]] = set()
+        self._asked_for: dict[str, bool] = {}
+        """Tasks to be picked up, and whether each is only new: those of this server come by themselves."""
 
     async def start(self) -> None:
         """Try for the lease, and go on in the background."""
@@ -125,31 +127,31 @@ class Engine:
 
     def adopt(self, task: Task, inputs: Inputs | None = None) -> None:
         """Begin to advance a task, or hear that it was changed. Does nothing where another server advances work."""
-        if not self.advances or task.state.terminal:
-            return
-        site = newest(task).site
-        if any(self._knows_better(watcher, task) for name, watcher in self._watchers.items() if name != site):
-            return
-        watcher = self._watchers.get(site)
-        if watcher is None:
-            self._log.warning("task %s runs at %s, which is no longer in the catalogue", task.id, newest(task).site)
-            return
-        watcher.watch(task, inputs)
+        self.adopt_all((task,), inputs)
 
     def adopt_all(self, tasks: Sequence[Task], inputs: Inputs | None = None) -> None:
-        """Begin to advance members of a group, or hear that they were changed."""
-        for task in tasks:
-            self.adopt(task, inputs)
+        """As ``adopt``, for many; of a job array all that were made together. ``inputs`` are those of all of them."""
+        by_site: dict[str, list[Task]] = {}
+        for task in tasks if self.advances else ():
+            if not task.state.terminal and not self._knows_better(task):
+                by_site.setdefault(newest(task).site, []).append(task)
+        for site, theirs in by_site.items():
+            watcher = self._watchers.get(site)
+            if watcher is not None:
+                watcher.watch(theirs, inputs)
+                continue
+            for task in theirs:
+                self._log.warning("task %s runs at %s, which is no longer in the catalogue", task.id, site)
 
     def _watched(self) -> list[Task]:
         """Every task that is being watched, as it is known here."""
         return [known.task for watcher in self._watchers.values() for known in watcher.watched.values()]
 
-    @staticmethod
-    def _knows_better(watcher: SiteWatcher, task: Task) -> bool:
+    def _knows_better(self, task: Task) -> bool:
         """The task has moved on to another site since it was read."""
-        known = watcher.watched.get(task.id)
-        return known is not None and known.task.version > task.version
+        site = newest(task).site
+        elsewhere = (watcher.watched.get(task.id) for name, watcher in self._watchers.items() if name != site)
+        return any(known is not None and known.task.version > task.version for known in elsewhere)
 
     async def way_opened(self, names: Sequence[str]) -> None:
         """Somebody logged in: ask these sites at once, also where a probe is under way that met the closed door."""
@@ -219,9 +221,8 @@ class Engine:
             )
             for name, link in self._links.items()
         }
-        for task in await self._ledger.do(self._ledger.store.active):
-            if task.member is None:  # whose turn it is of a group's members is its driver's business
-                self.adopt(task)
+        active = await self._ledger.do(self._ledger.store.active)
+        self.adopt_all([task for task in active if task.member is None])  # members: when it is their turn
         for name, watcher in self._watchers.items():
             self._own(self._keep(watcher.run, f"watching {name}"), self._working, f"diamond-watch-{name}")
         self._own(self._keep(self.groups.run, "advancing groups"), self._working, "diamond-groups")
@@ -250,12 +251,15 @@ class Engine:
     def _hear(self, event: Event) -> None:
         kind, _, task_id = event.subject.partition(":")
         if self.advances and kind == "task" and event.type in _ASKED_ELSEWHERE and "group" not in event.data:
-            picking_up = self._pick_up(task_id, new=event.type == "task.created")
-            self._own(picking_up, self._working, f"diamond-pick-up-{task_id}")
+            new = event.type == "task.created"
+            self._asked_for[task_id] = new and self._asked_for.get(task_id, True)
+            if len(self._asked_for) == 1:
+                self._own(self._pick_up(), self._working, "diamond-pick-up")
 
-    async def _pick_up(self, task_id: str, *, new: bool) -> None:
-        if new:
+    async def _pick_up(self) -> None:
+        """Adopt what was asked for, all with one look into the store: the members of a group come in hundreds."""
+        if all(self._asked_for.values()):
             await asyncio.sleep(_OWN_FIRST_S)
-            if any(task_id in watcher.watched for watcher in self._watchers.values()):
-                return
-        self.adopt(await self._ledger.do(self._ledger.store.task, task_id))
+        asked, self._asked_for = self._asked_for, {}
+        wanted = [task_id for task_id, new in asked.items() if not new or self._find(task_id) is None]
+        self.adopt_all(await self._ledger.do(self._ledger.store.attempts.tasks, wanted))

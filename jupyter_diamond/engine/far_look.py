@@ -69,7 +69,7 @@ class FarLooks:
     link: SiteLink
     log: logging.Logger
     unfinished: Callable[[], list[Watched]]
-    note: Callable[[Watched, Seen], Awaitable[bool]]
+    note: Callable[[list[tuple[Watched, Seen]]], Awaitable[bool]]
     every_s: Callable[[], float]
     changed: asyncio.Event
 
@@ -119,10 +119,7 @@ class FarLooks:
         try:
             if leave_when_changed and await self._changed_before(asking, jobs):
                 return True
-            news = False
-            for i, seen in (await asking).items():
-                news = await self.note(jobs[i], seen) or news
-            return news
+            return await self.note([(jobs[i], seen) for i, seen in (await asking).items()])
         except TransportError as problem:
             self.log.info("%s: %s", self.link.name, problem.message)
             return False

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from datetime import datetime
 
-from jupyter_diamond.engine.submit import newest
+from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.errors import Conflict, InvalidRequest
 from jupyter_diamond.model.decision import Candidate
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.event import Event, EventType
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.store import Store
+from jupyter_diamond.store.attempt_book import Change
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Listener = Callable[[Event], None]
 
 _PAGE = 500
+
+
+Each = Callable[[Task], tuple[dict[str, Any], dict[str, Any]]]
+
+
+def changed(task: Task, type_: EventType, data: dict[str, Any], changes: dict[str, Any]) -> Change:
+    """A change of a task's newest attempt, with the event that says why."""
+    attempt = task.attempt
+    assert attempt is not None, "a task always has an attempt"
+    if "state" in changes:
+        data = {"state": State(changes["state"]).value, **data}
+    told = {name: value[:1000] if isinstance(value, str) else value for name, value in data.items()}
+    return Change(task.id, attempt.n, type_, told, changes)
 
 
 class Ledger:
@@ -76,21 +90,30 @@ class Ledger:
 
         return await loop.run_in_executor(self._thread, write_and_read)
 
-    async def update(self, task: Task, type_: str, data: dict[str, Any], **changes: Any) -> Task:
+    async def update(self, task: Task, type_: EventType, data: dict[str, Any], **changes: Any) -> Task:
         """Change the newest attempt of a task together with the event that says why."""
-        attempt = task.attempt
-        assert attempt is not None, "a task always has an attempt"
-        if "state" in changes:
-            data = {"state": State(changes["state"]).value, **data}
-        return await self.write(
-            self.store.update_attempt,
-            task.id,
-            attempt.n,
-            at=from_epoch(time.time()),
-            type=type_,  # type: ignore[arg-type]  # EventType, checked by the store
-            data={name: value[:1000] if isinstance(value, str) else value for name, value in data.items()},
-            changes=changes,
-        )
+        (now,) = await self.update_all((task,), type_, data, **changes)
+        return now
+
+    async def update_all(
+        self, tasks: Sequence[Task], type_: EventType, data: dict[str, Any], *, each: Each | None = None, **changes: Any
+    ) -> tuple[Task, ...]:
+        """Change the newest attempts of tasks, all or none, each together with the event that says why.
+
+        ``each`` gives what only one task's event says, and what only its attempt is changed to.
+        """
+        parts = [each(task) if each is not None else ({}, {}) for task in tasks]
+        wanted = [
+            changed(task, type_, {**data, **said}, {**changes, **own})
+            for task, (said, own) in zip(tasks, parts, strict=True)
+        ]
+        return await self.change(wanted)
+
+    async def change(self, wanted: Sequence[Change]) -> tuple[Task, ...]:
+        """Make changes of attempts, all or none; their tasks, in the same order."""
+        if not wanted:
+            return ()
+        return await self.write(self.store.attempts.update, wanted, at=from_epoch(time.time()))
 
     def listen(self, listener: Listener) -> None:
         """Call ``listener`` on the loop for every new event, whichever process wrote it."""

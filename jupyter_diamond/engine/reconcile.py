@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -18,11 +18,34 @@ _LONGEST_CAUSE = 300
 _FACTS = ("started_at", "expected_start_at", "nodes", "max_rss_bytes")
 
 
+class Rows:
+    """The rows of one answer, found by their jobs' ids: an array has a thousand, and as many who look for theirs."""
+
+    def __init__(self, rows: Iterable[JobRow]) -> None:
+        self._rows = tuple(rows)
+        self._by_id: dict[str, list[JobRow]] = {}
+        for row in self._rows:
+            self._by_id.setdefault(row.job.id, []).append(row)
+
+    def __iter__(self) -> Iterator[JobRow]:
+        """All of them."""
+        return iter(self._rows)
+
+    def of(self, job: NativeJob, at: int | None) -> Iterator[JobRow]:
+        """A job's own rows; then, for a member of an array, those that tell of several of its members at once."""
+        yield from self._by_id.get(job.id, ())
+        if at is not None:
+            yield from (row for row in self._by_id.get(job.id.partition("_")[0], ()) if row.places and at in row.places)
+
+
 def row_of(attempt: Attempt, rows: Iterable[JobRow]) -> JobRow | None:
     """The row of the attempt's job: ids begin anew, or run over, and then another's job has ours. Names do not lie."""
-    native = attempt.native
-    mine = (row for row in rows if native is not None and row.job.id == native.id)
-    return next((row for row in mine if row.name in ("", attempt.token)), None)
+    native, place = attempt.native, attempt.array
+    if native is None:
+        return None
+    token, at = (attempt.token, None) if place is None else (place.token, place.at)
+    mine = (rows if isinstance(rows, Rows) else Rows(rows)).of(native, at)
+    return next((row for row in mine if row.name in ("", token)), None)
 
 
 def from_queue(attempt: Attempt, row: JobRow, *, now: datetime) -> dict[str, Any]:

@@ -1,24 +1,31 @@
-"""Bringing one attempt into a site's queue: once, whatever the instant at which an answer is lost."""
+"""Bringing attempts into a site's queue: once, whatever the instant at which an answer is lost.
+
+One attempt, or all that are members of one job array: what concerns their submission is one act at the site, and one
+transaction here.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from jupyter_diamond.engine.heal import segments
+from jupyter_diamond.engine.batch import Batch, Inputs, is_in, newest, spooled_as, unwanted
 from jupyter_diamond.engine.heal.causes import Ended
 from jupyter_diamond.engine.heal.healer import Healer
-from jupyter_diamond.engine.ledger import Ledger
+from jupyter_diamond.engine.job_request import job_request
+from jupyter_diamond.engine.ledger import Each, Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace, rest
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.stage import (
     SubmitAnswer,
+    close_array_script,
     fence_script,
+    links,
     peek_script,
     read_answer,
     runner_source,
@@ -28,36 +35,14 @@ from jupyter_diamond.engine.stage import (
 from jupyter_diamond.errors import DiamondError, NotFound, SchedulerError, StoreError, SubmitRefused, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.jobs import Dialect, JobRequest, JobRow, NativeJob
+from jupyter_diamond.model.event import EventType
+from jupyter_diamond.model.jobs import JobRow, NativeJob
 from jupyter_diamond.model.states import State
-from jupyter_diamond.model.task import Attempt, Task, TaskRequest
+from jupyter_diamond.model.task import Task
+from jupyter_diamond.schedulers.base import Arrays
 from jupyter_diamond.settings import DiamondEngine
 
-SMALL_BYTES = 1 << 20
 _LOOKING = (State.SUBMITTING, State.SUBMIT_UNKNOWN)
-
-
-def newest(task: Task) -> Attempt:
-    """The newest attempt; a stored task always has one."""
-    attempt = task.attempt
-    assert attempt is not None, "a stored task has an attempt"
-    return attempt
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a submission sends, besides what the attempt itself says."""
-
-    request: TaskRequest
-    key: str
-    bundle: bytes = field(repr=False)
-    announced: bool = False
-    """The intent was stored together with the task, just now, and nothing has been sent yet."""
-
-    @property
-    def small(self) -> bool:
-        """Whether packing it takes less time than a way to another thread and back."""
-        return len(self.bundle) <= SMALL_BYTES
 
 
 class Submitter:
@@ -79,286 +64,328 @@ class Submitter:
         self._link, self._ledger, self._spool, self._settings, self._log = link, ledger, spool, settings, log
         self._holds = holds
         self._absent_since: dict[str, float] = {}
-        """Since when every source says that a task's job is not there; by no clock that can be set."""
+        """Since when every source says that the job of a token is not there; by no clock that can be set."""
 
-    async def bring_in(self, task: Task, inputs: Inputs | None = None, *, hurry: asyncio.Event) -> Task:
-        """Work on the attempt until it has a job id, has ended or is followed. ``task`` is as the store has it now.
+    async def bring_in(
+        self, tasks: Sequence[Task], inputs: Inputs | None = None, *, hurry: asyncio.Event, out: Callable[[Task], None]
+    ) -> None:
+        """Work on a batch until each of it has a job id, has ended, is followed or goes on alone: then ``out`` has it.
 
-        ``inputs`` saves reading them for the first try; they are not kept for others, for bundles may be large.
-        ``hurry`` ends the rest between two tries.
+        ``tasks`` are as the store has them now. ``inputs`` saves reading them for the first try; they are not kept for
+        others, for bundles may be large. ``hurry`` ends the rest between two tries.
         """
-        pace, n = Pace(1.0, 60.0), newest(task).n
-        while not self._is_in(task, n):
+        whole, pace = Batch(tuple(tasks)), Pace(1.0, 60.0)
+        if whole.is_array and not (inputs is not None and inputs.announced):
+            whole = await self._read_again(whole)  # all of it is sent, whoever was heard of
+        token, batch = whole.token, self._still_out(whole, whole.token, out)
+        while batch is not None:
+            before = len(batch.tasks)
             try:
-                task = await self._tried(task, inputs)
+                batch = await self._tried(batch, inputs)
             except StoreError as problem:
                 # nothing was written: the store still says how things stand, and from there it goes on
-                self._log.warning("%s: %s", task.name, problem.message)
-            if self._is_in(task, n):
+                self._log.warning("%s: %s", batch.name, problem.message)
+            batch = self._still_out(batch, token, out)
+            if batch is None:
                 break
+            if len(batch.tasks) < before:
+                continue  # the others do not wait for those that have left them
             inputs = None
             hurry.clear()
             await rest(hurry, pace.next())
-            task = await self._read_again(task)
-        self._absent_since.pop(task.id, None)
-        return task
+            batch = self._still_out(await self._read_again(batch), token, out)
+        self._absent_since.pop(token, None)
 
-    async def _read_again(self, task: Task) -> Task:
+    @staticmethod
+    def _still_out(batch: Batch, token: str, out: Callable[[Task], None]) -> Batch | None:
+        """Those that are still to be brought in."""
+        gone = [task for task in batch.tasks if is_in(task, token)]
+        for task in gone:
+            out(task)
+        return batch.without({task.id for task in gone}) if gone else batch
+
+    async def _read_again(self, batch: Batch) -> Batch:
         try:
-            return await self._ledger.do(self._ledger.store.task, task.id)
+            store = self._ledger.store.attempts
+            if batch.is_array:
+                return batch.of(await self._ledger.do(store.of_array, batch.token))
+            return batch.of(await self._ledger.do(store.tasks, [batch.lead.id]))
         except StoreError:
-            return task  # what it was changed to meanwhile is heard of at the next try
+            return batch  # what it was changed to meanwhile is heard of at the next try
 
-    async def _tried(self, task: Task, inputs: Inputs | None) -> Task:
+    async def _tried(self, batch: Batch, inputs: Inputs | None) -> Batch:
         try:
-            return await self._step(task, inputs)
+            return await self._step(batch, inputs)
         except StoreError:
             raise  # says nothing of the job
         except (TransportError, SchedulerError) as problem:
-            self._absent_since.pop(task.id, None)
-            return await self._trouble(task, problem)
+            self._absent_since.pop(batch.token, None)
+            return await self._trouble(batch, problem)
         except DiamondError as problem:
-            return await self._reject(task, problem)
+            return await self._reject(batch, problem)
 
-    @staticmethod
-    def _is_in(task: Task, n: int) -> bool:
-        attempt = newest(task)
-        return attempt.native is not None or attempt.state.terminal or attempt.n != n
-
-    async def _step(self, task: Task, inputs: Inputs | None) -> Task:
-        if inputs is not None and inputs.announced:
-            return await self._send(task, inputs)
-        if newest(task).state in _LOOKING:
-            return await self._find(task)
-        if task.cancel_requested_by is not None or newest(task).withdrawal is not None or task.held_by is not None:
-            return await self._unsent(task)
-        inputs = inputs or await self._inputs(task)
+    async def _step(self, batch: Batch, inputs: Inputs | None) -> Batch:
+        if inputs is not None and inputs.announced and batch.attempt.state is State.SUBMITTING:
+            return await self._send(batch, await self._inputs(batch, inputs))
+        if batch.attempt.state in _LOOKING:
+            return await self._find(batch)
+        if kept_back := [task for task in batch.tasks if unwanted(task)]:
+            return await self._unsent(batch, kept_back)
+        inputs = await self._inputs(batch, inputs)
         if not await self._holds():
-            return task  # this server slept and another took over: that one submits
-        attempt = newest(task)
-        folder = attempt.folder or await self._link.folder(attempt.token)
+            return batch  # this server slept and another took over: that one submits
+        folder = batch.folder or await self._link.folder(batch.token)
         # the intent is in the store before the site hears of it
-        task = await self._ledger.update(
-            task, "attempt.submitting", {"site": self._link.name},
-            state=State.SUBMITTING, folder=folder, submissions=attempt.submissions + 1,
+        batch = await self._note(
+            batch, "attempt.submitting", {"site": self._link.name},
+            each=lambda task: ({}, {"folder": batch.folder_of(task, folder)}),
+            state=State.SUBMITTING, submissions=batch.attempt.submissions + 1,
         )  # fmt: skip
-        return await self._send(task, inputs)
+        return await self._send(batch, inputs)
 
-    async def _unsent(self, task: Task) -> Task:
-        """The user wants it ended, planned anew, or kept here for now: nothing of it is with its site."""
-        if task.cancel_requested_by is not None:
-            return await self._cancelled(task)
-        if newest(task).withdrawal is not None:
-            return await self._healer.taken_back(task, {"state": State.CANCELLED, "ended_at": from_epoch(time.time())})
-        return task
+    async def _note(
+        self, batch: Batch, kind: EventType, data: dict[str, Any], *, each: Each | None = None, **changes: Any
+    ) -> Batch:
+        """Change what all share, and what each has of its own, in one transaction."""
+        return batch.of(await self._ledger.update_all(batch.tasks, kind, data, each=each, **changes))
 
-    async def _send(self, task: Task, inputs: Inputs) -> Task:
-        link, attempt = self._link, newest(task)
-        job = self._job(inputs.request, task, attempt.folder or "")
-        parts = self._parts(inputs, job) if inputs.small else await asyncio.to_thread(self._parts, inputs, job)
-        script = submit_script(job.folder, link.scheduler.submit_command(job), k=attempt.submissions)
-        try:
-            done = await link.run(script, stdin=parts, timeout_s=self._settings.command_timeout_s)
-        except TransportError as problem:
-            if problem.outcome == "unknown":
-                return await self._unknown(task, problem.message)
-            return await self._wait(task, problem)
-        return await self._judge(task, read_answer(done))
+    async def _unsent(self, batch: Batch, kept_back: list[Task]) -> Batch:
+        """The user wants some of it ended, planned anew, or kept here for now: nothing of these is with their site."""
+        if gone := [task for task in kept_back if task.cancel_requested_by is not None]:
+            return await self._cancelled(batch, gone)
+        if not batch.is_array and newest(batch.lead).withdrawal is None:
+            return batch  # held: it waits as it is
+        # members that are held go on alone, and no job of the array may be theirs any more
+        if batch.attempt.may_come and (has_job := await self._closed(batch, kept_back)) is not None:
+            return has_job
+        back = [task for task in kept_back if newest(task).withdrawal is not None]
+        ended = [await self._taken_back(task) for task in back]
+        alone: tuple[Task, ...] = ()
+        if held := [task for task in kept_back if newest(task).withdrawal is None]:
+            alone = await self._ledger.update_all(
+                held, "attempt.state_changed", {"left": batch.token},
+                array=None, folder=None, submissions=0, may_come=False, trouble="",
+            )  # fmt: skip
+        return batch.changed((*ended, *alone))
 
-    async def _inputs(self, task: Task) -> Inputs:
-        store = self._ledger.store
-        request, key = await self._ledger.do(lambda: (store.request(task.id), store.key(task.id, newest(task).n)))
-        spooled_as = task.member.group if task.member is not None else task.id
-        return Inputs(request, key, await asyncio.to_thread(self._spool.load, spooled_as))
+    async def _taken_back(self, task: Task) -> Task:
+        ending = {"state": State.CANCELLED, "ended_at": from_epoch(time.time())}
+        return await self._healer.taken_back(task, ending)
 
-    def _parts(self, inputs: Inputs, job: JobRequest) -> bytes:
-        return sealed({
+    async def _send(self, batch: Batch, inputs: Inputs) -> Batch:
+        link = self._link
+        job = job_request(inputs.request, batch, link, at_once=inputs.at_once)
+        parts = {
             files.BUNDLE: inputs.bundle,
             files.RUNNER: runner_source(),
             files.KEY: inputs.key.encode(),
-            files.JOB_SCRIPT: self._link.scheduler.job_script(job).encode(),
-        })  # fmt: skip
+            files.JOB_SCRIPT: link.scheduler.job_script(job).encode(),
+            **({files.MEMBERS: batch.members} if batch.is_array else {}),
+        }
+        stdin = sealed(parts) if inputs.small else await asyncio.to_thread(sealed, parts)
+        command, k = link.scheduler.submit_command(job), batch.attempt.submissions
+        script = submit_script(job.folder, command, k=k, array=batch.is_array)
+        try:
+            done = await link.run(script, stdin=stdin, timeout_s=self._settings.command_timeout_s)
+        except TransportError as problem:
+            if problem.outcome == "unknown":
+                return await self._unknown(batch, problem.message)
+            return await self._wait(batch, problem)
+        return await self._judge(batch, read_answer(done))
 
-    def _job(self, request: TaskRequest, task: Task, folder: str) -> JobRequest:
-        attempt = newest(task)
-        site, sees_files = self._link.site, self._link.transport.shares_files
-        python = site.python or (request.python.executable if sees_files else "python3")
-        command = [python, files.RUNNER, "--token", attempt.token, "--bundle-sha256", request.bundle_sha256]
-        if sees_files and request.cwd:
-            command += ["--cwd", request.cwd]
-        command += segments.runner_options(task, folder)
-        partition, qos, dialect = attempt.partition, request.envelope.qos, Dialect()
-        if self._link.machine is not None:
-            partition, qos, dialect = self._link.machine.ask_for(partition, qos)
-        return JobRequest(
-            token=attempt.token, name=request.name, folder=folder, size=attempt.size, command=tuple(command),
-            partition=partition, account=attempt.account, qos=qos, modules=site.modules,
-            dialect=dialect.model_copy(update={"options": site.options}), **segments.warning(task),
-        )  # fmt: skip
+    async def _inputs(self, batch: Batch, inputs: Inputs | None) -> Inputs:
+        """What is sent: as given, or as it was stored. An array's key and inputs are its members'."""
+        lead, store = batch.lead, self._ledger.store
+        if inputs is not None and inputs.key:
+            return inputs
+        key = await self._ledger.do(store.key, lead.id, newest(lead).n)
+        if inputs is not None:
+            return replace(inputs, key=key)
+        request, at_once = await self._ledger.do(
+            lambda: (
+                store.request(lead.id),
+                store.groups.request(lead.member.group).at_once if batch.is_array and lead.member else None,
+            )
+        )
+        bundle = await asyncio.to_thread(self._spool.load, spooled_as(lead))
+        return Inputs(request, key, bundle, at_once=at_once)
 
-    async def _judge(self, task: Task, found: SubmitAnswer) -> Task:
+    async def _judge(self, batch: Batch, found: SubmitAnswer) -> Batch:
         if found.fate == "answered":
-            return await self._answered(task, found)
+            return await self._answered(batch, found)
         if found.fate == "fenced":
-            return await self._end_closed(task)
+            return await self._end_closed(batch)
         if found.fate == "no_folder":
-            return await self._no_room(task, found, f"The folder {newest(task).folder} cannot be made")
+            return await self._no_room(batch, found, f"The folder {batch.folder} cannot be made")
         if found.fate == "no_space":
-            return await self._no_room(task, found, f"The cell's inputs do not fit into {newest(task).folder}")
-        return await self._unknown(task, "the site did not say whether the scheduler took the job")
+            return await self._no_room(batch, found, f"The cell's inputs do not fit into {batch.folder}")
+        return await self._unknown(batch, "the site did not say whether the scheduler took the job")
 
-    async def _no_room(self, task: Task, found: SubmitAnswer, what: str) -> Task:
+    async def _no_room(self, batch: Batch, found: SubmitAnswer, what: str) -> Batch:
         said = found.answer.err.strip().splitlines()
         full = [line for line in said if "space" in line or "quota" in line]
         why = (full or said or ["no reason given"])[0]
         problem = DiamondError(f"{what} at {self._link.name}: {why}. Nothing was submitted.", evidence=tuple(said))
         advice = "Free some quota there, or set another workdir in the site catalogue; then run the cell again."
-        return await self._reject(task, problem, advice=advice)
+        return await self._reject(batch, problem, advice=advice)
 
-    async def _answered(self, task: Task, found: SubmitAnswer) -> Task:
+    async def _answered(self, batch: Batch, found: SubmitAnswer) -> Batch:
         try:
             native = self._link.scheduler.parse_submit(found.answer)
         except SubmitRefused as no:
-            return await (self._reject(task, no) if no.permanent else self._wait(task, no))
+            return await (self._reject(batch, no) if no.permanent else self._wait(batch, no))
         except SchedulerError as problem:
-            return await self._unknown(task, problem.message, problem.evidence)
-        return await self._submitted(task, native)
+            return await self._unknown(batch, problem.message, problem.evidence)
+        return await self._submitted(batch, native)
 
-    async def _settled(self, task: Task, found: SubmitAnswer) -> Task | None:
+    async def _settled(self, batch: Batch, found: SubmitAnswer) -> Batch | None:
         """What a recorded answer settles; None when it was unreadable, so that the job must be looked for by token."""
         try:
             native = self._link.scheduler.parse_submit(found.answer)
         except SubmitRefused:
-            return await self._answered(task, found)
+            return await self._answered(batch, found)
         except SchedulerError:
             return None
-        return await self._submitted(task, native)
+        return await self._submitted(batch, native)
 
-    async def _submitted(self, task: Task, native: NativeJob) -> Task:
-        return await self._ledger.update(
-            task, "attempt.submitted", {"job": str(native)},
-            state=State.PENDING, native=native, submitted_at=from_epoch(time.time()), trouble="",
+    async def _submitted(self, batch: Batch, job: NativeJob, *, at: Any = None, **told: Any) -> Batch:
+        """It has a job: of an array each member has its own."""
+
+        def each(task: Task) -> tuple[dict[str, Any], dict[str, Any]]:
+            native = batch.job_of(task, job, self._link.scheduler)
+            return {"job": str(native)}, {"native": native}
+
+        return await self._note(
+            batch, "attempt.submitted", told, each=each,
+            state=State.PENDING, submitted_at=at or from_epoch(time.time()), trouble="",
         )  # fmt: skip
 
-    async def _find(self, task: Task) -> Task:
+    async def _find(self, batch: Batch) -> Batch:
         """Look for a job that may exist: its record first, then the scheduler by token."""
-        link, attempt = self._link, newest(task)
-        folder = attempt.folder or await link.folder(attempt.token)
-        peek = await self._asked(peek_script(folder, k=attempt.submissions))
-        if (told := await self._told(task, peek)) is not None:
+        link, attempt = self._link, batch.attempt
+        folder = batch.folder or await link.folder(batch.token)
+        peek = await self._asked(peek_script(folder, k=attempt.submissions, array=batch.is_array))
+        if (told := await self._told(batch, peek)) is not None:
             return told
-        script = link.scheduler.lookup_script((attempt.token,), since=attempt.created_at)
+        script = link.scheduler.lookup_script((batch.token,), since=attempt.created_at)
         reading = link.scheduler.parse_lookup(await link.run(script, timeout_s=self._settings.command_timeout_s))
-        rows = [row for row in reading.rows if row.name == attempt.token]
+        rows = [row for row in reading.rows if row.name == batch.token]
         if rows:
-            return await self._found(task, rows)
+            return await self._found(batch, rows)
         if attempt.state is State.SUBMITTING:
-            return await self._unknown(task, "the last answer was lost")
+            return await self._unknown(batch, "the last answer was lost")
         if not reading.complete:
-            self._absent_since.pop(task.id, None)
-            return task
+            self._absent_since.pop(batch.token, None)
+            return batch
         now = time.monotonic()
-        absent_for = now - self._absent_since.setdefault(task.id, now)
+        absent_for = now - self._absent_since.setdefault(batch.token, now)
         begun = peek.fate not in ("nothing", "no_space")
         if absent_for < (self._settings.lookup_for_s if begun else min(5.0, self._settings.lookup_for_s)):
-            return task
-        return await self._give_up(task)
+            return batch
+        return await self._give_up(batch)
 
-    async def _asked(self, script: str) -> SubmitAnswer:
-        return read_answer(await self._link.run(script, timeout_s=self._settings.command_timeout_s))
+    async def _asked(self, script: str, stdin: bytes = b"") -> SubmitAnswer:
+        return read_answer(await self._link.run(script, stdin=stdin, timeout_s=self._settings.command_timeout_s))
 
-    async def _told(self, task: Task, found: SubmitAnswer) -> Task | None:
-        """What the attempt's own files settle; None when they do not tell of a job."""
+    async def _told(self, batch: Batch, found: SubmitAnswer) -> Batch | None:
+        """What the attempts' own files settle; None when they do not tell of a job."""
         if found.fate == "fenced":
-            return await self._end_closed(task)
-        return await self._settled(task, found) if found.fate == "answered" else None
+            return await self._end_closed(batch)
+        return await self._settled(batch, found) if found.fate == "answered" else None
 
-    async def _give_up(self, task: Task) -> Task:
+    async def _give_up(self, batch: Batch) -> Batch:
         """No record, no job in queue or accounting: proved absent, and what may still come is fenced first."""
-        if task.cancel_requested_by is not None:
-            return await self._cancelled(task)
-        attempt = newest(task)
-        fence = await self._asked(fence_script(attempt.folder or "", k=attempt.submissions, close=False))
-        if (told := await self._told(task, fence)) is not None:
+        if gone := [task for task in batch.tasks if task.cancel_requested_by is not None]:
+            return await self._cancelled(batch, gone)
+        attempt = batch.attempt
+        script = fence_script(batch.folder, k=attempt.submissions, close=False, array=batch.is_array)
+        fence = await self._asked(script)
+        if (told := await self._told(batch, fence)) is not None:
             return told
         if fence.fate == "no_folder":
-            return task
-        self._absent_since.pop(task.id, None)
-        return await self._ledger.update(
-            task, "attempt.state_changed", {"why": f"no job with token {attempt.token} at {self._link.name}"},
+            return batch
+        self._absent_since.pop(batch.token, None)
+        return await self._note(
+            batch, "attempt.state_changed", {"why": f"no job with token {batch.token} at {self._link.name}"},
             state=State.WAITING, may_come=attempt.may_come or fence.fate == "intent",
         )  # fmt: skip
 
-    async def _closed(self, task: Task) -> Task | None:
-        """Before an attempt ends without a job: see to it that none can come. The task, where there is a job."""
-        attempt = newest(task)
-        close = await self._asked(fence_script(attempt.folder or "", k=attempt.submissions, close=True))
+    async def _closed(self, batch: Batch, tasks: Sequence[Task]) -> Batch | None:
+        """Before attempts end without a job: see to it that none can come. The batch, where there is a job."""
+        folder, k, whole = batch.folder, batch.attempt.submissions, len(tasks) == len(batch.tasks)
+        if batch.is_array:
+            ats = Batch(tuple(tasks)).ats
+            close = await self._asked(close_array_script(folder, ats, k=k), links(ats, whole=whole))
+        else:
+            close = await self._asked(fence_script(folder, k=k, close=True))
         if close.fate == "fenced":
             return None
-        if close.fate == "answered" and (settled := await self._settled(task, close)) is not None:
+        if close.fate == "answered" and (settled := await self._settled(batch, close)) is not None:
             return settled
-        said = f"{attempt.folder} at {self._link.name} cannot be closed to a job that comes late; it is tried again."
+        said = f"{folder} at {self._link.name} cannot be closed to a job that comes late; it is tried again."
         raise TransportError(said, outcome="refused", evidence=tuple(close.answer.err.splitlines()))
 
-    async def _found(self, task: Task, rows: list[JobRow]) -> Task:
-        row = min(rows, key=lambda row: (row.state.terminal, row.job.id))
-        return await self._ledger.update(
-            task, "attempt.submitted", {"job": str(row.job), "found": True},
-            state=State.PENDING, native=row.job, submitted_at=row.submitted_at or from_epoch(time.time()), trouble="",
-        )  # fmt: skip
+    async def _found(self, batch: Batch, rows: list[JobRow]) -> Batch:
+        """The job by its token; of several the first that is not over. An array is over when each of its rows is."""
+        scheduler, jobs = self._link.scheduler, dict[NativeJob, list[JobRow]]()
+        for row in rows:
+            job = scheduler.array_of(row.job) if batch.is_array and isinstance(scheduler, Arrays) else row.job
+            jobs.setdefault(job, []).append(row)
+        job = min(jobs, key=lambda job: (all(row.state.terminal for row in jobs[job]), job.id))
+        return await self._submitted(batch, job, at=jobs[job][0].submitted_at, found=True)
 
-    async def _unknown(self, task: Task, why: str, evidence: tuple[str, ...] = ()) -> Task:
-        if newest(task).state is State.SUBMIT_UNKNOWN:
-            return task
-        return await self._ledger.update(
-            task, "attempt.submit_unknown", {"why": why}, state=State.SUBMIT_UNKNOWN, evidence=evidence
+    async def _unknown(self, batch: Batch, why: str, evidence: tuple[str, ...] = ()) -> Batch:
+        if batch.attempt.state is State.SUBMIT_UNKNOWN:
+            return batch
+        return await self._note(
+            batch, "attempt.submit_unknown", {"why": why}, state=State.SUBMIT_UNKNOWN, evidence=evidence
         )
 
-    async def _wait(self, task: Task, problem: DiamondError) -> Task:
-        return await self._ledger.update(
-            task, "attempt.trouble", {"why": problem.message}, state=State.WAITING, trouble=problem.message
+    async def _wait(self, batch: Batch, problem: DiamondError) -> Batch:
+        return await self._note(
+            batch, "attempt.trouble", {"why": problem.message}, state=State.WAITING, trouble=problem.message
         )
 
-    async def _trouble(self, task: Task, problem: DiamondError) -> Task:
-        if newest(task).trouble == problem.message:
-            return task
-        self._log.warning("%s: %s", task.name, problem.message)
-        return await self._ledger.update(task, "attempt.trouble", {"why": problem.message}, trouble=problem.message)
+    async def _trouble(self, batch: Batch, problem: DiamondError) -> Batch:
+        if batch.attempt.trouble == problem.message:
+            return batch
+        self._log.warning("%s: %s", batch.name, problem.message)
+        return await self._note(batch, "attempt.trouble", {"why": problem.message}, trouble=problem.message)
 
-    async def _reject(self, task: Task, problem: DiamondError, *, advice: str = "") -> Task:
+    async def _reject(self, batch: Batch, problem: DiamondError, *, advice: str = "") -> Batch:
         if isinstance(problem, NotFound):
             advice = "Run the cell again."
-        ending = {
+        ending: dict[str, Any] = {
             "cause": problem.message, "evidence": problem.evidence,
             "next": advice or "Change the request, or choose another site with --site.",
         }  # fmt: skip
-        if newest(task).may_come:
+        if batch.attempt.may_come:
             # the reason is kept first: once the attempt is closed, nobody can be asked for it again
             told = {"why": problem.message}
-            task = await self._ledger.update(task, "attempt.trouble", told, trouble=problem.message, **ending)
-            if (has_job := await self._closed(task)) is not None:
+            batch = await self._note(batch, "attempt.trouble", told, trouble=problem.message, **ending)
+            if (has_job := await self._closed(batch, batch.tasks)) is not None:
                 return has_job
-        return await self._rejected(task, **ending)
+        return await self._rejected(batch, **ending)
 
-    async def _rejected(self, task: Task, **ending: Any) -> Task:
+    async def _rejected(self, batch: Batch, **ending: Any) -> Batch:
         changes = {"state": State.REJECTED, "ended_at": from_epoch(time.time()), "trouble": "", **ending}
-        return await self._healer.end(task, changes, Ended(State.REJECTED))
+        ended = Ended(State.REJECTED)
+        return batch.of([await self._healer.end(task, changes, ended) for task in batch.tasks])
 
-    async def _end_closed(self, task: Task) -> Task:
+    async def _end_closed(self, batch: Batch) -> Batch:
         """The site says that the attempt was closed: whatever was to follow then, follows now."""
-        if task.cancel_requested_by is not None:
-            return await self._cancelled(task)
-        attempt = newest(task)
+        if gone := [task for task in batch.tasks if task.cancel_requested_by is not None]:
+            return await self._cancelled(batch, gone)
+        attempt = batch.attempt
         said = attempt.cause or f"It was closed at {self._link.name} before a job came of it."
-        return await self._rejected(task, cause=said, next=attempt.next or "Run the cell again.")
+        return await self._rejected(batch, cause=said, next=attempt.next or "Run the cell again.")
 
-    async def _cancelled(self, task: Task) -> Task:
-        attempt = newest(task)
-        unsure = attempt.may_come or attempt.state in _LOOKING
-        if unsure and (has_job := await self._closed(task)) is not None:
+    async def _cancelled(self, batch: Batch, gone: list[Task]) -> Batch:
+        if batch.unsure and (has_job := await self._closed(batch, gone)) is not None:
             return has_job
-        return await self._ledger.update(
-            task, "attempt.terminal", {"state": State.CANCELLED.value},
+        ended = await self._ledger.update_all(
+            gone, "attempt.terminal", {"state": State.CANCELLED.value},
+            each=lambda task: ({}, {"cause": f"Cancelled by {task.cancel_requested_by} before it was submitted."}),
             state=State.CANCELLED, ended_at=from_epoch(time.time()),
-            cause=f"Cancelled by {task.cancel_requested_by} before it was submitted.",
         )  # fmt: skip
+        return batch.changed(ended)

@@ -5,31 +5,34 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from jupyter_diamond.engine import attempt_folder
+from jupyter_diamond.engine.arrivals import Arrivals
 from jupyter_diamond.engine.attempt_folder import Seen
-from jupyter_diamond.engine.claims import another_job
+from jupyter_diamond.engine.batch import Inputs, newest
+from jupyter_diamond.engine.claims import Others, other_jobs
 from jupyter_diamond.engine.far_look import FarLooks
-from jupyter_diamond.engine.heal.endings import Endings
+from jupyter_diamond.engine.heal.endings import End, Endings
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
+from jupyter_diamond.engine.noting import Tells, by_folder, by_queue, note
 from jupyter_diamond.engine.pace import end, rest
 from jupyter_diamond.engine.questions import QueueClock, accounting_allowance
-from jupyter_diamond.engine.reconcile import final, from_folder, from_queue, lost, row_of
+from jupyter_diamond.engine.reconcile import Rows, final, lost, row_of
 from jupyter_diamond.engine.spool import Spool
-from jupyter_diamond.engine.submit import Inputs, Submitter, newest
+from jupyter_diamond.engine.submit import Submitter
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import SchedulerError, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.jobs import JobRow
+from jupyter_diamond.model.jobs import JobRow, NativeJob
 from jupyter_diamond.model.manifest import EndFile, Manifest
 from jupyter_diamond.model.states import State
-from jupyter_diamond.model.task import Task
+from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.settings import DiamondEngine
 
 _TOGETHER_S = 1.0
@@ -52,9 +55,10 @@ class SiteWatcher:
     watched: dict[str, Watched] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._submitter = Submitter(
+        submitter = Submitter(
             self.link, self.ledger, self.spool, self.settings, self.log, holds=self.holds, healer=self.healer
         )
+        self._arrivals = Arrivals(submitter, self.log, out=self._brought, reread=self._reread)
         self._endings = Endings(
             self.link, self.ledger, self.settings, self.log, healer=self.healer, wake=self._wake, pass_on=self._pass_on
         )
@@ -63,24 +67,25 @@ class SiteWatcher:
         self._asks = asyncio.Event()
         self._looks = asyncio.Event()
 
-    def watch(self, task: Task, inputs: Inputs | None = None) -> None:
-        """Take on a task, new or found again, or hear that something about it changed (a cancel request)."""
-        known = self.watched.get(task.id)
-        if known is None:
-            known = self.watched[task.id] = Watched(task=task)
-            if known.native is not None:  # found again: what became of it meanwhile is not known
-                self._queue.wanted(time.monotonic())
-        elif task.version >= known.task.version:
-            known.task = task
-            known.hurry.set()
-        self._bring_in(known, inputs)
+    def watch(self, tasks: Sequence[Task], inputs: Inputs | None = None) -> None:
+        """Take on tasks, new or found again, or hear that something about them changed (a cancel request)."""
+        for task in tasks:
+            known = self.watched.get(task.id)
+            if known is None:
+                known = self.watched[task.id] = Watched(task=task)
+                if known.native is not None:  # found again: what became of it meanwhile is not known
+                    self._queue.wanted(time.monotonic())
+            elif task.version >= known.task.version:
+                known.task = task
+                known.hurry.set()
+        self._arrivals.begin([self.watched[task.id] for task in tasks], inputs)
         self._wake()
 
-    def _bring_in(self, known: Watched, inputs: Inputs | None = None) -> None:
-        if known.native is None and known.submission is None and not newest(known.task).state.terminal:
-            bringing_in = self._submitter.bring_in(known.task, inputs, hurry=known.hurry)
-            known.submission = asyncio.create_task(bringing_in, name=f"diamond-submit-{known.task.id}")
-            known.submission.add_done_callback(lambda _: self._wake())
+    def _brought(self, task: Task) -> None:
+        """A task has a job, has ended, is followed or goes on alone."""
+        known = self.watched.setdefault(task.id, Watched(task=task))
+        known.brought = task
+        self._wake()
 
     def ask_soon(self) -> None:
         """The way to the site is open again: what its silence earned is not waited out."""
@@ -89,14 +94,16 @@ class SiteWatcher:
             known.hurry.set()
         self._wake()
 
+    async def _reread(self, ids: Sequence[str]) -> tuple[Task, ...]:
+        return await self.ledger.do(self.ledger.store.attempts.tasks, ids)
+
     def _wake(self) -> None:
         self._asks.set()
         self._looks.set()
 
     async def run(self) -> None:
         """Work until cancelled. Files and questions have a loop each: a hanging scheduler never delays a result."""
-        for known in self.watched.values():  # it may have been interrupted
-            self._bring_in(known)
+        self._arrivals.begin(self.watched.values())  # it may have been interrupted
         look_loop = self._look_loop if self.link.transport.shares_files else self._far_looks().run
         loops = [
             asyncio.create_task(self._ask_loop(), name=f"diamond-ask-{self.link.name}"),
@@ -105,7 +112,7 @@ class SiteWatcher:
         try:
             await asyncio.gather(*loops)
         finally:
-            works = [work for known in self.watched.values() for work in (known.submission, known.healing)]
+            works = [*self._arrivals.under_way(), *(known.healing for known in self.watched.values())]
             for known in self.watched.values():
                 known.submission = None
             await end([*loops, *(work for work in works if work is not None)])
@@ -115,7 +122,7 @@ class SiteWatcher:
             self.link,
             self.log,
             unfinished=self._unfinished,
-            note=self._note_folder,
+            note=self._note_folders,
             every_s=lambda: max(0.2, 5.0 * self._file_wait()),  # a look costs a site more than it costs this machine
             changed=self._looks,
         )
@@ -129,7 +136,7 @@ class SiteWatcher:
     async def _ask_loop(self) -> None:
         while True:
             self._asks.clear()
-            await self._collect_submissions()
+            self._collect_submissions()
             now = time.monotonic()
             try:
                 await self._send_cancels(now)
@@ -153,8 +160,8 @@ class SiteWatcher:
 
     async def _forget_ended(self) -> None:
         for task_id in [task_id for task_id, known in self.watched.items() if newest(known.task).state.terminal]:
-            del self.watched[task_id]
-            await asyncio.to_thread(self.spool.drop, task_id)
+            if self.watched.pop(task_id).task.member is None:  # else its inputs are its group's
+                await asyncio.to_thread(self.spool.drop, task_id)
 
     def _unfinished(self) -> list[Watched]:
         return [known for known in self._jobs() if known.end is None]
@@ -173,34 +180,25 @@ class SiteWatcher:
             return fine
         return fine * 2.5 if running else fine * 12.5
 
-    async def _collect_submissions(self) -> None:
-        for known in list(self.watched.values()):
-            if known.submission is not None and known.submission.done():
-                n = newest(known.task).n
-                try:
-                    known.task = known.submission.result()
-                except Exception:
-                    # a defect of ours must not leave the other jobs of this site unwatched
-                    self.log.exception("submission of %s failed unexpectedly; it will be tried again", known.task.id)
-                    known.submission = asyncio.create_task(self._submit_again(known.task))
-                    known.submission.add_done_callback(lambda _: self._wake())
-                    continue
-                known.submission = None
-                if newest(known.task).n != n:
-                    self._pass_on(known)
-                    continue
-                self._queue.stirred(time.monotonic())
+    def _collect_submissions(self) -> None:
+        for known in [known for known in self.watched.values() if known.brought is not None]:
+            brought, n, place = known.brought, newest(known.task).n, newest(known.task).array
+            assert brought is not None, "only what was brought in is collected"
+            known.submission = known.brought = None
+            if brought.version >= known.task.version:  # else it was changed since
+                known.task = brought
+            if newest(known.task).n != n:
+                self._pass_on(known)
+                continue
+            if newest(known.task).array != place:  # it was held, and the array goes on without it
+                self._arrivals.begin([known])
+            self._queue.stirred(time.monotonic())
 
     def _pass_on(self, known: Watched) -> None:
         """Its task goes on in another attempt, at this site or at another."""
         known.over = True
         self.watched.pop(known.task.id, None)
         self.hand_on(known.task)
-
-    async def _submit_again(self, task: Task) -> Task:
-        await asyncio.sleep(5.0)
-        hurry = self.watched[task.id].hurry
-        return await self._submitter.bring_in(await self.ledger.do(self.ledger.store.task, task.id), hurry=hurry)
 
     async def _send_cancels(self, now: float) -> None:
         due = [
@@ -233,11 +231,23 @@ class SiteWatcher:
             for known in jobs
         ]  # fmt: skip
         sights = await asyncio.to_thread(lambda: [look() for look in looks])
-        for known, seen in zip(jobs, sights, strict=True):
-            await self._note_folder(known, seen)
+        await self._note_folders(list(zip(jobs, sights, strict=True)))
 
-    async def _note_folder(self, known: Watched, seen: Seen) -> bool:
+    async def _note_folders(self, sights: Sequence[tuple[Watched, Seen]]) -> bool:
         """Store what was seen; whether it changed anything."""
+        for known, seen in sights:
+            self._hear_log(known, seen)
+            if not known.over:
+                known.end, known.manifest = seen.end, seen.manifest
+        told = [(known, by_folder(seen)) for known, seen in sights if seen.started is not None or seen.end is not None]
+        noted = await note(self.ledger, self._endings, told)
+        for known, _ in noted:
+            if known.end is not None:
+                known.ask_accounting(time.monotonic(), self.link.poll_floor_s)
+                self._asks.set()
+        return bool(noted)
+
+    def _hear_log(self, known: Watched, seen: Seen) -> None:
         known.log_bytes = seen.log_bytes
         if known.ear is not None and seen.log:
             known.ear.take(newest(known.task).n, seen.log_offset, seen.log)
@@ -245,20 +255,6 @@ class SiteWatcher:
             known.noticed = True
             self._queue.wanted(time.monotonic())
             self._asks.set()
-        async with known.lock:
-            if known.over:
-                return False
-            known.end, known.manifest = seen.end, seen.manifest
-            changes = from_folder(newest(known.task), seen)
-            if not changes:
-                return False
-            type_ = "attempt.result_ready" if changes.get("result_ready") else "attempt.state_changed"
-            known.task = await self.ledger.update(known.task, type_, {"from": "files"}, **changes)
-            await self._endings.stays(known)
-        if seen.end is not None:
-            known.ask_accounting(time.monotonic(), self.link.poll_floor_s)
-            self._asks.set()
-        return True
 
     async def _ask_queue(self, now: float) -> None:
         jobs = self._jobs()
@@ -268,28 +264,19 @@ class SiteWatcher:
         reading = self.link.scheduler.parse_queue(
             await self.link.run(script, timeout_s=self.settings.command_timeout_s)
         )
+        rows, heard = Rows(reading.rows), list[tuple[Watched, Tells]]()
         for known in jobs:
-            row = row_of(newest(known.task), reading.rows)
+            row = row_of(newest(known.task), rows)
             known.queue_row = row
             if row is None or row.state.terminal or row.state is State.COMPLETING:
                 # B07: absence is not an end; ask the sources that know
                 known.ask_accounting(now, self.link.poll_floor_s)
             if row is not None:
                 known.silent_since = None
-                await self._note_row(known, row)
-
-    async def _note_row(self, known: Watched, row: JobRow) -> None:
-        async with known.lock:
-            if known.over:
-                return
-            changes = from_queue(newest(known.task), row, now=from_epoch(time.time()))
-            if not changes:
-                return
-            if "state" in changes:
-                self._queue.stirred(time.monotonic())
-            data = {"from": "queue", **({"requeued": True} if row.requeued else {})}
-            known.task = await self.ledger.update(known.task, "attempt.state_changed", data, **changes)
-            await self._endings.stays(known)
+                heard.append((known, by_queue(row, time.time())))
+        noted = await note(self.ledger, self._endings, heard)
+        if any("state" in news.changes for _, news in noted):
+            self._queue.stirred(time.monotonic())
 
     async def _ask_accounting(self, now: float) -> None:
         """The last word on all who wait for it: one question for those that are due, and soon will be."""
@@ -306,44 +293,53 @@ class SiteWatcher:
         reading = self.link.scheduler.parse_accounting(
             await self.link.run(script, timeout_s=self.settings.command_timeout_s)
         )
-        for known in due:
-            row = row_of(newest(known.task), reading.rows)
-            if row is None and not reading.complete:
-                row = known.queue_row
+        rows = Rows(reading.rows)
+        found = [(known, row_of(newest(known.task), rows)) for known in due]
+        if not reading.complete:
+            found = [(known, row or known.queue_row) for known, row in found]
+        idle = [known for known, row in found if row is not None and _never_ran(newest(known.task), row)]
+        others = await self._other_jobs(idle)
+        ends: list[End] = []
+        for known, row in found:
             async with known.lock:
-                await self._settle(known, row, now)
+                end = await self._settle(known, row, now, others)
+            ends += [] if end is None else [end]
+        self._endings.begin(ends)
 
-    async def _settle(self, known: Watched, row: JobRow | None, now: float) -> None:
-        """Close the attempt when accounting says that it is over; else note what is known."""
+    async def _settle(self, known: Watched, row: JobRow | None, now: float, others: Others) -> End | None:
+        """The attempt's end when accounting says that it is over; else note what is known."""
         if known.over or known.healing is not None:
-            return
+            return None
         attempt = newest(known.task)
         if row is not None and row.state.terminal:
-            never_ran = row.exit_code == files.EXIT_CLAIMED or not (row.started_at or attempt.started_at)
-            if never_ran and await self._follows_another(known):
-                return
+            if _never_ran(attempt, row) and await self._follows(known, others.get(known.task.id)):
+                return None
             await self._read_end(known)
             changes = final(
                 row, known.end, known.manifest, attempt=attempt, cancelled_by=known.task.cancel_requested_by
             )
             if not changes["state"].terminal:
-                return  # the rows contradict themselves: ask again
+                return None  # the rows contradict themselves: ask again
             if known.manifest is not None:
                 changes["result_ready"] = True
             changes.setdefault("ended_at", from_epoch(time.time()))
-            self._endings.begin(known, changes, cancelled_by=row.cancelled_by)
-        elif row is not None:
+            return End(known, changes, row.cancelled_by)
+        if row is not None:
             known.silent_since = None
             leaving = known.queue_row is not None and known.queue_row.state is State.COMPLETING
             wanted_back = known.task.cancel_requested_by is not None or attempt.withdrawal is not None
             if known.end is None and not wanted_back and not leaving:
                 known.settle = None
-        else:
-            await self._silent(known, now)
+            return None
+        return await self._silent(known, now)
 
-    async def _follows_another(self, known: Watched) -> bool:
-        """The job is over and has not run the cell: another one of its token that does is followed from now on."""
-        job = await another_job(self.link, newest(known.task), timeout_s=self.settings.command_timeout_s)
+    async def _other_jobs(self, idle: Sequence[Watched]) -> Others:
+        """Of those whose job is over and has not run the cell, the other jobs of their tokens that do, or did."""
+        attempts = {known.task.id: newest(known.task) for known in idle if not known.over and known.healing is None}
+        return await other_jobs(self.link, attempts, timeout_s=self.settings.command_timeout_s)
+
+    async def _follows(self, known: Watched, job: NativeJob | None) -> bool:
+        """Another job of the attempt's token is followed from now on, where there is one."""
         if job is None:
             return False
         known.settle, known.queue_row, known.silent_since, known.cancel_at = None, None, None, 0.0
@@ -362,22 +358,25 @@ class SiteWatcher:
         receipt = await self.link.read(f"{folder}/{files.MANIFEST}") if known.end is not None else None
         known.manifest = attempt_folder.parse(Manifest, receipt) if receipt is not None else None
 
-    async def _silent(self, known: Watched, now: float) -> None:
+    async def _silent(self, known: Watched, now: float) -> End | None:
         if known.queue_row is not None and not known.queue_row.state.terminal:
-            return  # accounting lags behind the queue, which still has the job
+            return None  # accounting lags behind the queue, which still has the job
         known.silent_since = known.silent_since or now
         silent_s = now - known.silent_since
         attempt = newest(known.task)
         if silent_s >= self.settings.lost_after_s:
-            if attempt.started_at is None and await self._follows_another(known):
-                return
+            if attempt.started_at is None:
+                others = await self._other_jobs([known])
+                if await self._follows(known, others.get(known.task.id)):
+                    return None
             await self._read_end(known)
-            self._endings.begin(known, lost(known.end, now=from_epoch(time.time()), silent_s=silent_s))
-        elif silent_s > 15.0 and known.end is None and attempt.state is not State.UNKNOWN:
+            return End(known, lost(known.end, now=from_epoch(time.time()), silent_s=silent_s))
+        if silent_s > 15.0 and known.end is None and attempt.state is not State.UNKNOWN:
             known.task = await self.ledger.update(
                 known.task, "attempt.state_changed", {"from": "silence"}, state=State.UNKNOWN,
                 trouble=f"Neither queue nor accounting of {self.link.name} knows this job; asking again.",
             )  # fmt: skip
+        return None
 
     async def _trouble(self, problem: TransportError | SchedulerError) -> None:
         """A command failed: that says nothing about any job (B08)."""
@@ -387,3 +386,9 @@ class SiteWatcher:
             if known.settle is not None:
                 known.settle_at = max(known.settle_at, now + known.settle.next())
             await self._endings.note_trouble(known, problem)
+
+
+def _never_ran(attempt: Attempt, row: JobRow) -> bool:
+    """The job is over, and has not run the cell."""
+    never = row.exit_code == files.EXIT_CLAIMED or not (row.started_at or attempt.started_at)
+    return row.state.terminal and never

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.news.log_ear import LogEar
 from jupyter_diamond.engine.pace import Pace
-from jupyter_diamond.engine.submit import newest
 from jupyter_diamond.model.jobs import JobRow, NativeJob
 from jupyter_diamond.model.manifest import EndFile, Manifest
 from jupyter_diamond.model.task import Task
@@ -27,7 +27,10 @@ class Watched:
     settle_at: float = 0.0
     silent_since: float | None = None
     cancel_at: float = 0.0
-    submission: asyncio.Task[Task] | None = None
+    submission: asyncio.Task[None] | None = None
+    """What brings it into the queue, alone or with the others of its array."""
+    brought: Task | None = None
+    """As it is once that has come to something."""
     queue_row: JobRow | None = None
     log_bytes: int = 0
     noticed: bool = False

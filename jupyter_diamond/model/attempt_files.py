@@ -21,6 +21,11 @@
       manifest.json   the receipt; written to a temporary name, then renamed
       end.json        written last, likewise
 
+    <workdir>/attempts/<token of a job array>/    0700: what its members share
+      bundle.tar runner.py key job.sh submit.K.*    as above, for all of them
+      members         a line a member: its place in the array, and its number in the group
+      <place>/        the folder of a member's attempt: its claim, and all that comes after it
+
     <workdir>/checkpoints/<token of the task's first attempt>/    what its attempts saved, each under a name of its own;
                       names with a dot in front are under way
 """
@@ -33,6 +38,7 @@ BUNDLE = "bundle.tar"
 RUNNER = "runner.py"
 KEY = "key"
 JOB_SCRIPT = "job.sh"
+MEMBERS = "members"
 CLAIM = "claim"
 FENCED = "fenced"
 """Where the claim leads when nothing of the attempt may run any more: no job is named so."""
@@ -70,6 +76,18 @@ def attempt_folder(workdir: str, token: str) -> str:
     return str(PurePosixPath(workdir) / "attempts" / token)
 
 
+def member_folder(array_folder: str, at: int) -> str:
+    """The folder of an attempt that is a member of a job array."""
+    return f"{array_folder}/{at}"
+
+
+def array_folder(folder: str) -> str:
+    """The folder of a job array, by that of one of its members."""
+    return str(PurePosixPath(folder).parent)
+
+
 def checkpoints(folder: str, token: str) -> str:
     """The folder of a task's checkpoints, beside the attempts of which ``folder`` is one. ``token``: the first's."""
-    return str(PurePosixPath(folder).parents[1] / "checkpoints" / token)
+    parent, *further = PurePosixPath(folder).parents
+    above = further[0] if parent.name == "attempts" else further[1]  # a member's is one deeper
+    return str(above / "checkpoints" / token)

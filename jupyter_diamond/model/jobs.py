@@ -34,14 +34,27 @@ class Dialect(Value):
     """Further options that the site wants, by long name."""
 
 
+class JobArray(Value):
+    """The members of a job array, by their places in it; at most ``at_once`` of them run at the same time.
+
+    Each runs in the folder that is named like its place, below the array's. ``own``: options of the command, with the
+    value of each, behind which ``-<place>`` is put for a member.
+    """
+
+    ats: tuple[int, ...] = Field(min_length=1)
+    at_once: int | None = None
+    own: tuple[tuple[str, str], ...] = ()
+
+
 class JobRequest(Value):
     """All that a batch script says. ``folder`` is the attempt's folder at the site, absolute there.
 
     ``command`` is the argv that runs the cell, started in ``folder``. ``warn_before_end_s``: the scheduler
-    shall send ``warn_signal`` to the batch shell so long before it ends the job; 0 for no warning.
+    shall send ``warn_signal`` to the batch shell so long before it ends the job; 0 for no warning. With ``array`` it
+    is many jobs in one, and ``folder`` the one that they share.
     """
 
-    token: str = Field(pattern=r"^dmd-[0-9a-z]{8,32}$")
+    token: str = Field(pattern=r"^dmd-[0-9a-z]{8,32}(-[0-9]{1,7})?$")
     name: str
     folder: str
     size: Size
@@ -54,12 +67,15 @@ class JobRequest(Value):
     warn_before_end_s: int = 0
     warn_signal: Signal = "USR2"
     dialect: Dialect = Dialect()
+    array: JobArray | None = None
 
 
 class JobRow(Value):
     """One job in a queue or accounting answer. ``raw_state`` is always the scheduler's own word."""
 
     job: NativeJob
+    places: frozenset[int] | None = None
+    """Members of an array that are told of in one row (B15); ``job`` is the array's then. None: it is one job."""
     name: str = ""
     state: State
     raw_state: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import Value
@@ -88,6 +89,17 @@ def _array(job: str, tasks: str, text: str) -> ArrayId:
     if limit and not limit.isdigit():
         raise ParseError(f"{text!r} is not a job id: {limit!r} is no number of tasks at once.")
     return ArrayId(job=job, indices=tuple(indices), throttle=int(limit) if limit else None, more=more)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers as Slurm writes those of an array: ``0-9,12,20-29``."""
+    spans: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 
 def array_ended(asked: int, ended: set[int]) -> bool:

@@ -12,7 +12,7 @@ from jupyter_diamond.model.jobs import YOU, JobRow, NativeJob
 from jupyter_diamond.model.snapshot import Limit
 from jupyter_diamond.model.states import State
 
-from . import durations, memory, states
+from . import durations, jobids, memory, states
 from .slurm_sections import FIELD
 
 QUEUE_FORMAT = FIELD.join(("%A", "%F", "%i", "%T", "%P", "%l", "%V", "%S", "%e", "%N", "%r", "%j"))
@@ -77,6 +77,7 @@ def queue_row(line: str, *, cluster: str | None = None) -> JobRow:
     waits = state.state in (State.PENDING, State.CONFIGURING)
     return JobRow(
         job=_native(raw_id, array, shown, cluster),
+        places=_places(shown),
         name=name,
         state=state.state,
         raw_state=state.raw,
@@ -105,6 +106,11 @@ def _native(raw_id: str, array: str, shown: str, cluster: str | None) -> NativeJ
     if not re.fullmatch(r"[0-9]+(_([0-9]+|\[.*\]))?(\+[0-9]+)?", name):
         raise ParseError(f"{name[:80]!r} is not a job id.")
     return NativeJob(id=name.partition("_[")[0], cluster=cluster)
+
+
+def _places(shown: str) -> frozenset[int] | None:
+    """Those that one row tells of at once; None for a row of one job. Raises ParseError."""
+    return frozenset(jobids.parse(shown).indices) if "_[" in shown else None
 
 
 def accounting_rows(
@@ -149,6 +155,7 @@ def _accounting_row(line: str, cluster: str | None, fields: Sequence[str]) -> tu
     name = shown.partition(".")[0] if "_" in shown else base
     return raw_id, JobRow(
         job=NativeJob(id=name.partition("_[")[0], cluster=cluster),
+        places=_places(name),
         name=field["JobName"],
         state=state.state,
         raw_state=state.raw,
@@ -206,13 +213,15 @@ def shown_job(line: str, *, cluster: str | None = None) -> JobRow:
         field.setdefault(key, value)  # what a user may write (Comment, Command) comes after what Slurm writes
     if not {"JobState", "ExitCode"} <= field.keys():
         raise ParseError(f"{line[:200]!r} is not a whole job as scontrol shows it.")
-    index = re.search(r"ArrayJobId=([0-9]+) ArrayTaskId=([0-9]+)\b", array)
+    index = re.search(r"ArrayJobId=([0-9]+) ArrayTaskId=(\S+)", array)
+    shown = job if index is None else f"{index[1]}_{index[2] if index[2].isdigit() else f'[{index[2]}]'}"
     state = states.job_state(field["JobState"])
     code, signal, unreadable = exit_status(field["ExitCode"])
     reason = re.search(r" Reason=(.*?) Dependency=", rest)
     began, waits = when(field.get("StartTime", "")), state.state in (State.PENDING, State.CONFIGURING)
     return JobRow(
-        job=NativeJob(id=f"{index.group(1)}_{index.group(2)}" if index else job, cluster=cluster),
+        job=NativeJob(id=shown.partition("_[")[0], cluster=cluster),
+        places=_places(shown),
         name=name,
         state=state.state,
         raw_state=state.raw,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import from_epoch
@@ -19,6 +19,7 @@ from .slurm_reservations import Reservation, free_for, held, reservation
 from .slurm_sections import FIELD, Section, failed
 
 _VERSION = re.compile(r"[0-9]+\.[0-9]+(?:\.[0-9]+)?(?:-\w+)?")
+_MOST_MEMBERS = re.compile(r"\bmax_array_tasks=([0-9]{1,9})\b")
 _T = TypeVar("_T")
 _MOST_UNREADABLE, _LONGEST = 50, 500
 """So much is kept of lines that cannot be read; a note counts them all."""
@@ -60,7 +61,7 @@ def reading(site: str, sections: Sequence[Section], *, read_at: datetime) -> Sit
         ),
         pending=counted.total_pending if counted and not counted.hides_others else None,
         running=counted.total_running if counted and not counted.hides_others else None,
-        limits=limits, own=own,
+        limits=limits, own=own, **_arrays(settings),
         notes=tuple(notes),
         unreadable=tuple(line[:_LONGEST] for line in unreadable[:_MOST_UNREADABLE]),
         **(slurm_records.totals(nodes, open_partitions) if nodes_known else {}),
@@ -99,6 +100,16 @@ def _environment(section: Section | None) -> _Env:
     found = _VERSION.search(parts[3])
     clock = int(parts[4]) if len(parts) > 4 and re.fullmatch(r"[0-9]{1,10}", parts[4]) else None
     return _Env(parts[0] or None, parts[1], tuple(parts[2].split()), found.group() if found else None, clock)
+
+
+def _arrays(settings: Mapping[str, str]) -> dict[str, Any]:
+    """How large a job array may be. MaxArraySize is one more than the largest place, and 0 where there are none."""
+    told: dict[str, Any] = {}
+    places = settings.get("MaxArraySize", "")
+    if places.isascii() and places.isdigit() and int(places) > 1:
+        told["array_places"] = int(places)
+    members = _MOST_MEMBERS.search(settings.get("SchedulerParameters", ""))
+    return told | ({"array_members": int(members[1])} if members else {})
 
 
 def _yours(

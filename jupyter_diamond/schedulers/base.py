@@ -88,6 +88,17 @@ class Adapting(Protocol):
 
 
 @runtime_checkable
+class Arrays(Protocol):
+    """A scheduler that takes many jobs in one submission: ``job_script`` and ``submit_command`` know ``job.array``."""
+
+    def member(self, job: NativeJob, at: int) -> NativeJob:
+        """The job at a place of the array that ``job`` is."""
+
+    def array_of(self, job: NativeJob) -> NativeJob:
+        """The array that a job is a member of; any other job itself."""
+
+
+@runtime_checkable
 class Estimating(Protocol):
     """A scheduler that says itself when a job would start, without taking it."""
 

@@ -20,16 +20,41 @@ def shebang(job: JobRequest) -> str:
     return "#!/bin/bash -l" if job.modules.kind == "login_shell" else "#!/bin/bash"
 
 
-def body(job: JobRequest, *, native_id: str) -> str:
-    """Everything after the directives. ``native_id`` is a shell expression for the job's id, e.g. ``$SLURM_JOB_ID``."""
-    return "\n".join([*_claim(job, native_id), *_modules(job), *_environment(job), *_command(job), ""])
+def body(job: JobRequest, *, native_id: str, at: str = "") -> str:
+    """Everything after the directives. ``native_id`` is a shell expression for the job's id, e.g. ``$SLURM_JOB_ID``.
+
+    ``at`` is one for a member's place in its array, where the job is one.
+    """
+    own = _MEMBER if job.array is not None else ""
+    return "\n".join([
+        *_folder(job, at), *_claim(job, native_id, own), *(_member() if own else ()), *_modules(job),
+        *_environment(job), *_command(job, own), "",
+    ])  # fmt: skip
 
 
-def _claim(job: JobRequest, native_id: str) -> list[str]:
+_MEMBER = '-"$diamond_at"'
+"""What comes behind the words that a member has of its own."""
+
+
+def _folder(job: JobRequest, at: str) -> list[str]:
+    folder = quote(job.folder, "the attempt folder")
+    if job.array is None:
+        return ["diamond_umask=$(umask)", "umask 077", f"cd {folder} || exit 73"]
+    return ["diamond_umask=$(umask)", "umask 077", f'diamond_at="{at}"', f'cd {folder}/"$diamond_at" || exit 73']
+
+
+def _member() -> list[str]:
+    """Which member it is; and what all share is where a cell expects its own."""
+    lost = "the list of the array's members does not name this one"
     return [
-        "diamond_umask=$(umask)",
-        "umask 077",
-        f"cd {quote(job.folder, 'the attempt folder')} || exit 73",
+        f"ln -s ../{files.BUNDLE} ../{files.RUNNER} ../{files.KEY} . 2>/dev/null",  # they are there after a requeue
+        f'diamond_member=$(sed -n "s/^$diamond_at //p" ../{files.MEMBERS})',
+        f'[ -n "$diamond_member" ] || diamond_stop {files.EXIT_BAD_BUNDLE} {_sentence(lost)}',
+    ]
+
+
+def _claim(job: JobRequest, native_id: str, own: str) -> list[str]:
+    return [
         f'diamond_job="{native_id}"',
         # a link is made in one step, name and content; a requeued job is the same job and may go on
         f'ln -sn "$diamond_job" {files.CLAIM} 2>/dev/null',
@@ -52,7 +77,7 @@ def _claim(job: JobRequest, native_id: str) -> list[str]:
         f"  [ -e {files.END} ] && return",
         (
             f'  printf \'{{"format": 1, "token": "%s", "by": "shell", "outcome": "FAILED", "exit_code": %s, "at": %s, '
-            f'"why": "%s"}}\\n\' {quote(job.token)} "$1" "$(diamond_now)" "$2" > {files.END}.tmp '
+            f'"why": "%s"}}\\n\' {quote(job.token)}{own} "$1" "$(diamond_now)" "$2" > {files.END}.tmp '
             f"&& mv {files.END}.tmp {files.END}"
         ),
         "}",
@@ -99,9 +124,12 @@ def _environment(job: JobRequest) -> list[str]:
     return [f"export {name}={quote(value, name)}" for name, value in sorted(job.env.items())]
 
 
-def _command(job: JobRequest) -> list[str]:
+def _command(job: JobRequest, own: str) -> list[str]:
     program = quote(job.command[0], "the interpreter")
     words = " ".join(quote_argument(word) for word in job.command[1:])
+    if job.array is not None:
+        words += "".join(f" {quote_argument(option)} {quote(value)}{own}" for option, value in job.array.own)
+        words += ' --member "$diamond_member"'
     absent = f"the interpreter for cells, {job.command[0]}, is not there: set python in the site catalogue"
     old = f"the interpreter for cells, {job.command[0]}, is older than Python 3.6: set python in the site catalogue"
     return [

@@ -60,8 +60,7 @@ def change(
     dedup_key: str | None = None,
 ) -> bool:
     """Change an attempt and append its event; False, and nothing is written, where that would lie."""
-    if _FIXED & changes.keys():
-        raise ValueError(f"an attempt's {', '.join(sorted(_FIXED & changes.keys()))} cannot be changed")
+    check(changes)
     before = _read(connection, task_id, n)
     state = State(changes.get("state", before.state))
     if not may_move(before, state, data):
@@ -77,6 +76,12 @@ def change(
     newest = (tasks.c.id == task_id) & (tasks.c.attempts == n)
     connection.execute(update(tasks).where(newest).values(**mirrored(after)))
     return True
+
+
+def check(changes: Mapping[str, Any]) -> None:
+    """Raises ValueError where something of an attempt is to be changed that never does."""
+    if _FIXED & changes.keys():
+        raise ValueError(f"an attempt's {', '.join(sorted(_FIXED & changes.keys()))} cannot be changed")
 
 
 def mirrored(attempt: Attempt) -> Mapping[str, Any]:

@@ -22,6 +22,7 @@ from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
 from . import attempt_rows, eventlog, follows, history, leases, loading, outcomes
+from .attempt_book import AttemptBook
 from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
@@ -41,6 +42,7 @@ class Store:
         self.path = Path(path).expanduser().absolute()
         self._database = Database(self.path)
         self.charges = ChargeBook(self._database)
+        self.attempts = AttemptBook(self._database)
         self.continuations = Continuations(self._database)
         self.groups = Groups(self._database)
         self._tidied = -1

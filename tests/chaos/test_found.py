@@ -144,7 +144,7 @@ def test_a_server_stopped_as_it_should_be_leaves_nothing_undone(made):
 
 
 def test_without_the_closing_a_late_script_runs_for_nobody(made, monkeypatch):
-    async def open_end(self, task):
+    async def open_end(self, batch, tasks):
         return None
 
     monkeypatch.setattr(submit.Submitter, "_closed", open_end)
@@ -152,8 +152,8 @@ def test_without_the_closing_a_late_script_runs_for_nobody(made, monkeypatch):
 
 
 def test_without_noclobber_a_script_that_comes_again_submits_again(made, monkeypatch):
-    def careless(folder, command, *, k):
-        script = submit_script(folder, command, k=k)
+    def careless(folder, command, **how):
+        script = submit_script(folder, command, **how)
         assert "set -C; " in script
         return script.replace("set -C; ", "")
 

@@ -19,8 +19,8 @@ WITHIN = range(1, 61)
 
 
 def test_a_server_that_submits_again_without_a_look_turns_it_red(monkeypatch):
-    async def no_look(self, task):
-        return await self._ledger.update(task, "attempt.state_changed", {}, state=State.WAITING)
+    async def no_look(self, batch):
+        return await self._note(batch, "attempt.state_changed", {}, state=State.WAITING)
 
     monkeypatch.setattr(submit.Submitter, "_find", no_look)
     assert first_red(WITHIN) is not None

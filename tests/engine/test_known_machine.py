@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_diamond.engine.batch import Batch
+from jupyter_diamond.engine.job_request import job_request
 from jupyter_diamond.engine.link import SiteLinks
-from jupyter_diamond.engine.submit import Submitter
 from jupyter_diamond.errors import Infeasible
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
@@ -115,15 +116,21 @@ def script(machine, *, envelope, partition, **site):
     now = from_epoch(1_796_000_000)
     size = Size(nodes=2, cpus=8, gpus=envelope.gpus.max, memory_bytes=1 << 30, walltime_s=600)
     attempt = Attempt(
-        n=1, token="dmd-0123456789abcdef", site="v", partition=partition, size=size, created_at=now, state_since=now
+        n=1,
+        token="dmd-0123456789abcdef",
+        site="v",
+        partition=partition,
+        size=size,
+        created_at=now,
+        state_since=now,
+        folder="/home/me/diamond/attempts/dmd-0123456789abcdef",
     )
     state = attempt.state
     task = Task(
         id="t1", name=request.name, language="python", state=state, phase=state.phase, created_at=now, source="x = 1",
         digest=request.digest, envelope=envelope, attempts=(attempt,),
     )  # fmt: skip
-    submitter = Submitter(link, None, None, None, None, holds=None, healer=None)
-    job = submitter._job(request, task, "/home/me/diamond")
+    job = job_request(request, Batch((task,)), link)
     return re.findall(r"^#SBATCH (.*)$", link.scheduler.job_script(job), re.MULTILINE)
 
 

@@ -7,11 +7,11 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
+from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
-from jupyter_diamond.engine.submit import newest
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import DiamondError, StoreError
 from jupyter_diamond.model.base import from_epoch
@@ -23,6 +23,14 @@ from .healer import Healer
 
 AGAIN_S = 30.0
 """An end that could not be stored, or a step that could not be planned, is tried again after that; a cancel, too."""
+
+
+class End(NamedTuple):
+    """How an attempt ended. ``cancelled_by``: a user of the site, where one ended it."""
+
+    known: Watched
+    changes: dict[str, Any]
+    cancelled_by: str | None = None
 
 
 class Endings:
@@ -43,14 +51,43 @@ class Endings:
         self._link, self._ledger, self._settings, self._log = link, ledger, settings, log
         self._healer, self._wake, self._pass_on = healer, wake, pass_on
 
-    def begin(self, known: Watched, changes: dict[str, Any], *, cancelled_by: str | None = None) -> None:
-        """Have the attempt's end stored, with what follows it: that may take a plan, for which no other job waits."""
-        known.settle = None
-        ended = Ended(
-            changes["state"], changes.get("exit_code"), changes.get("signal"), changes.get("max_rss_bytes"),
-            cancelled_by, known.end, known.manifest,
-        )  # fmt: skip
-        known.healing = asyncio.create_task(self._end(known, changes, ended), name=f"diamond-end-{known.task.id}")
+    def begin(self, ends: Sequence[End]) -> None:
+        """Have attempts' ends stored, with what follows them: that may take a plan, for which no other job waits.
+
+        Those that nothing follows are stored together: the members of an array end in hundreds.
+        """
+        plain: list[End] = []
+        for end in ends:
+            known, changes = end.known, end.changes
+            known.settle = None
+            ended = Ended(
+                changes["state"], changes.get("exit_code"), changes.get("signal"), changes.get("max_rss_bytes"),
+                end.cancelled_by, known.end, known.manifest,
+            )  # fmt: skip
+            if self._healer.ends_well(known.task, changes, ended):
+                plain.append(end)
+            else:
+                work = self._end(known, changes, ended)
+                known.healing = asyncio.create_task(work, name=f"diamond-end-{known.task.id}")
+        if plain:
+            together = asyncio.create_task(self._end_all(plain), name=f"diamond-ends-{self._link.name}")
+            for end in plain:
+                end.known.healing = together
+
+    async def _end_all(self, ends: Sequence[End]) -> None:
+        try:
+            tasks = await self._healer.end_all([(end.known.task, end.changes) for end in ends])
+        except DiamondError as problem:  # they are as they were, and accounting tells their ends again
+            self._log.warning("%d tasks at %s: %s", len(ends), self._link.name, problem.message)
+            for end in ends:
+                self._again(end.known)
+        else:
+            for end, task in zip(ends, tasks, strict=True):
+                end.known.task = task
+        finally:
+            for end in ends:
+                end.known.healing = None
+            self._wake()
 
     async def _end(self, known: Watched, changes: dict[str, Any], ended: Ended) -> None:
         n = newest(known.task).n

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from jupyter_diamond.engine.collector import Collector
@@ -76,6 +77,18 @@ class Healer:
             sure = cause.failure == "timeout" and attempt.segment < task.healing.segments
             changes["checkpoint"] = await self._saved.by(task, sure=sure)
         return await self._after(_with(task, changes), changes, cause)
+
+    def ends_well(self, task: Task, changes: dict[str, Any], ended: Ended) -> bool:
+        """Whether the attempt ended as it should, so that nothing is to be read, planned or said."""
+        attempt = _newest(task)
+        if attempt.withdrawal is not None or left_off(ended) or says_nothing(ended):
+            return False
+        return cause_of(attempt.model_copy(update=changes), ended) is None
+
+    async def end_all(self, ends: Sequence[tuple[Task, dict[str, Any]]]) -> tuple[Task, ...]:
+        """Store the ends of attempts that ended well, in one transaction. Raises StoreError."""
+        told = [(task.id, _newest(task).n, changes) for task, changes in ends]
+        return await self._ledger.write(self._ledger.store.attempts.end, told, at=from_epoch(time.time()))
 
     async def _after(self, task: Task, changes: dict[str, Any], cause: Cause | None) -> Task:
         """What the budget and the planner allow after this failure. ``task`` shows its attempt as ended.

@@ -7,6 +7,7 @@ import re
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.jobs import JobRequest
 from jupyter_diamond.parsing import durations, memory
+from jupyter_diamond.parsing.jobids import ranges
 from jupyter_diamond.parsing.quoting import directive
 from jupyter_diamond.schedulers import batch_script
 
@@ -23,7 +24,10 @@ def job_script(job: JobRequest) -> str:
     (Vista: no ``--mem``, no GPUs by name).
     """
     lines = [f"#SBATCH {option}" for option in _options(job)]
-    return "\n".join([batch_script.shebang(job), *lines, batch_script.body(job, native_id="$SLURM_JOB_ID")])
+    job_id = "$SLURM_JOB_ID" if job.array is None else "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+    return "\n".join([
+        batch_script.shebang(job), *lines, batch_script.body(job, native_id=job_id, at="$SLURM_ARRAY_TASK_ID"),
+    ])  # fmt: skip
 
 
 def directives(job: JobRequest) -> str:
@@ -36,7 +40,7 @@ def _options(job: JobRequest) -> list[str]:
     options = [
         f"--job-name={job.token}",
         f"--comment={job.token}:{re.sub(r'[^A-Za-z0-9_.-]', '_', job.name)}",
-        f"--output={files.LOG}",
+        f"--output={files.LOG}" if job.array is None else f"--output=%a/{files.LOG}",
         "--open-mode=append",
         "--no-requeue",
         f"--time={durations.to_slurm(durations.up_to_minutes(size.walltime_s))}",
@@ -44,6 +48,9 @@ def _options(job: JobRequest) -> list[str]:
         "--ntasks-per-node=1",
         f"--cpus-per-task={size.cpus}",
     ]
+    if job.array is not None:
+        at_once = "" if job.array.at_once is None else f"%{job.array.at_once}"
+        options.append(f"--array={ranges(job.array.ats)}{at_once}")
     if size.memory_bytes is not None:
         options.append(f"--mem={memory.up_to_mib(size.memory_bytes)}M")
     if size.gpus and job.dialect.names_gpus:

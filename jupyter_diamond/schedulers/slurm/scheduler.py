@@ -59,6 +59,14 @@ class SlurmScheduler:
         """``sbatch --parsable job.sh`` in a subshell whose status is sbatch's own."""
         return scripts.submit(job)
 
+    def member(self, job: NativeJob, at: int) -> NativeJob:
+        """``812_17``, which is its name in every answer, whatever its raw number (B15)."""
+        return NativeJob(id=f"{job.id}_{at}", cluster=job.cluster)
+
+    def array_of(self, job: NativeJob) -> NativeJob:
+        """``812``."""
+        return NativeJob(id=job.id.partition("_")[0], cluster=job.cluster)
+
     def estimate_script(self, jobs: Sequence[JobRequest]) -> str:
         """``sbatch --test-only`` for each; a site's own rules for submissions run, and a job's number is used up."""
         return scripts.estimate(jobs, [job_script.directives(job) for job in jobs])

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.jobs import JobRequest, NativeJob
 from jupyter_diamond.parsing import slurm_jobs
+from jupyter_diamond.parsing.jobids import ranges
 from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.parsing.slurm_probe import NODE_FIELDS
 from jupyter_diamond.parsing.slurm_sections import FIELD
@@ -53,7 +54,8 @@ me=$(id -un); uid=$(id -u)
 _END = "printf '@@end 0 0\\n'\n"
 
 _CONFIG_LINES = (
-    "ClusterName|SLURM_VERSION|AccountingStorageType|PrivateData|MinJobAge|EnforcePartLimits|SelectTypeParameters"
+    "ClusterName|SLURM_VERSION|AccountingStorageType|PrivateData|MinJobAge|EnforcePartLimits|SelectTypeParameters|"
+    "MaxArraySize|SchedulerParameters"
 )
 
 _NODES_AWK = r"""
@@ -179,6 +181,39 @@ def _bases(ids: Sequence[str]) -> list[str]:
     return sorted({job_id.partition("_")[0].partition("+")[0] for job_id in ids})
 
 
+def _members(ids: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]:
+    """Those that are no members of an array, and the places of those that are, by array."""
+    others, arrays = [], dict[str, list[int]]()
+    for job_id in ids:
+        base, _, at = job_id.partition("_")
+        if at.isdigit() and at == str(int(at)):
+            arrays.setdefault(base, []).append(int(at))
+        else:
+            others.append(job_id)
+    return others, arrays
+
+
+def _folded(ids: Sequence[str]) -> list[str]:
+    """Each array's members in one word, ``812_[0-99]``: a command line holds no thousand ids."""
+    others, arrays = _members(ids)
+    return [
+        *others, *(f"{base}_{places[0]}" if len(places) == 1 else f"{base}_[{ranges(places)}]"
+        for base, places in arrays.items()),
+    ]  # fmt: skip
+
+
+MOST_LISTED = 100
+"""Of more members of one array accounting is asked for all of them: ``sacct`` reads no ranges."""
+
+
+def _unfolded(ids: Sequence[str]) -> list[str]:
+    others, arrays = _members(ids)
+    listed = [
+        [f"{base}_{at}" for at in places] if len(places) <= MOST_LISTED else [base] for base, places in arrays.items()
+    ]
+    return [*others, *(word for words in listed for word in words)]
+
+
 def queue(jobs: Sequence[NativeJob]) -> str:
     """One query, filtered at the site: ``squeue -j`` fails for one unknown id, and is silent about several."""
     parts = [_PREAMBLE]
@@ -205,7 +240,7 @@ def accounting(jobs: Sequence[NativeJob], *, since: datetime, now: datetime, for
     parts = [_PREAMBLE, 'put me 0 "$uid"\n', form.told]
     for cluster, ids in by_cluster(jobs).items():
         option, suffix = _on(cluster)
-        listed = ",".join(quote(job_id, "the job id") for job_id in ids)
+        listed = ",".join(quote(job_id, "the job id") for job_id in _unfolded(ids))
         wanted = "," + ",".join(_bases(ids)) + ","
         parts.append(
             f"sec accounting{suffix} $T sacct{option} {form.options(since, now)} -j {listed}\n"
@@ -241,7 +276,7 @@ def cancel(jobs: Sequence[NativeJob], *, waiting_only: bool = False) -> str:
     only = " --state=PENDING" if waiting_only else ""
     for cluster, ids in by_cluster(jobs).items():
         option, suffix = _on(cluster)
-        listed = " ".join(quote(job_id, "the job id") for job_id in ids)
+        listed = " ".join(quote(word, "the job id") for word in _folded(ids))
         parts.append(f"sec cancel{suffix} $T scancel{option}{only} {listed}\n")
     return "".join([*parts, _END])
 

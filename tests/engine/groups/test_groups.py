@@ -14,6 +14,7 @@ from jupyter_diamond.model.group import GroupRequest, Member
 from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.states import Outcome, Phase, State
 from tests.engine import cells
+from tests.engine.arrays import bundle
 from tests.engine.conftest import until
 
 pytestmark = pytest.mark.asyncio
@@ -22,7 +23,7 @@ NO_RETRY = Healing(retries=0)
 
 
 async def submit(service, source, members, *, token=None, name="fit", outputs=(), again=False, envelope=None, **more):
-    data = cells.bundle(source, name=name, outputs=outputs)
+    data = bundle(source, [member.index for member in members], name=name, outputs=outputs)
     request = cells.request(
         source, data, name=name, outputs=outputs, again=again, healing=more.pop("healing", NO_RETRY),
         envelope=envelope, client_token=token or str(uuid.uuid4()),

@@ -1,0 +1,139 @@
+"""Changes of many attempts, each kind in one transaction and by some statements, however many they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from jupyter_diamond.model.event import EventType
+from jupyter_diamond.model.states import State
+from jupyter_diamond.model.task import Attempt, Task
+
+from . import attempt_rows, charges, eventlog, loading
+from .database import Database
+from .eventlog import Fact
+from .order import may_move
+from .rows import attempt_of, attempt_row, unknown
+from .schema import attempts, events, tasks
+
+
+class Change(NamedTuple):
+    """What is to be changed of an attempt, and the event that says so. As in ``Store.update_attempt``."""
+
+    task_id: str
+    n: int
+    kind: EventType
+    data: Mapping[str, Any]
+    changes: Mapping[str, Any]
+    dedup_key: str | None = None
+
+
+class AttemptBook:
+    """The attempts of a store, many at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def tasks(self, ids: Collection[str]) -> tuple[Task, ...]:
+        """These tasks, in this order. Raises NotFound."""
+        with self._database.read() as connection:
+            return _tasks(connection, ids)
+
+    def of_array(self, token: str) -> tuple[Task, ...]:
+        """The tasks that were made as members of a job array, oldest first; some may have left it since."""
+        theirs = (attempts.c.token >= f"{token}-") & (attempts.c.token < f"{token}.")
+        with self._database.read() as connection:
+            return loading.load(connection, tasks.c.id.in_(select(attempts.c.task_id).where(theirs)))
+
+    def update(self, wanted: Sequence[Change], *, at: datetime) -> tuple[Task, ...]:
+        """Make these changes, all or none, each with its event; the tasks in the same order.
+
+        One that would lie is left out, as by ``Store.update_attempt``: its task comes back as it is.
+        """
+        with self._database.write(asked_again=True) as connection:
+            _change(connection, wanted, at=at)
+            return _tasks(connection, [each.task_id for each in wanted])
+
+    def end(self, ended: Sequence[tuple[str, int, Mapping[str, Any]]], *, at: datetime) -> tuple[Task, ...]:
+        """End attempts, (task, number, changes), that nothing follows and about which nothing is to be said."""
+        return self.update(
+            [
+                Change(
+                    task_id, n, "attempt.terminal", {"state": State(changes["state"]).value, "attempt": n}, changes,
+                    f"terminal:{n}",
+                )
+                for task_id, n, changes in ended
+            ],
+            at=at,
+        )  # fmt: skip
+
+
+def _tasks(connection: Connection, ids: Collection[str]) -> tuple[Task, ...]:
+    found = {task.id: task for task in loading.load(connection, tasks.c.id.in_(ids))}
+    lost = next((task_id for task_id in ids if task_id not in found), None)
+    if lost is not None:
+        raise unknown(lost)
+    return tuple(found[task_id] for task_id in ids)
+
+
+def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -> None:
+    before, told = _read(connection, wanted), _told(connection, wanted)
+    facts: list[Fact] = []
+    after: list[tuple[str, Attempt]] = []
+    for each in wanted:
+        attempt_rows.check(each.changes)
+        attempt = before[each.task_id, each.n]
+        state = State(each.changes.get("state", attempt.state))
+        if (f"task:{each.task_id}", each.dedup_key) in told or not may_move(attempt, state, each.data):
+            continue
+        since = {"state_since": at} if state != attempt.state else {}
+        facts.append(Fact(each.kind, each.task_id, each.data, each.dedup_key))
+        after.append((each.task_id, Attempt.model_validate({**dict(attempt), **each.changes, **since})))
+    eventlog.append_many(connection, facts, at=at)
+    settled = [
+        (task_id, charges.settle(connection, task_id, attempt, at=at) if attempt.state.terminal else attempt)
+        for task_id, attempt in after
+    ]
+    if settled:
+        _write(connection, settled)
+
+
+def _read(connection: Connection, wanted: Sequence[Change]) -> dict[tuple[str, int], Attempt]:
+    asked = {(each.task_id, each.n) for each in wanted}
+    query = select(attempts.c.task_id, attempts.c.n, attempts.c.body, attempts.c.last_seen_at)
+    rows = connection.execute(query.where(attempts.c.task_id.in_({task_id for task_id, _ in asked})))
+    found = {(row.task_id, row.n): attempt_of(row.body, row.last_seen_at) for row in rows if row[:2] in asked}
+    for task_id, n in asked - found.keys():
+        raise unknown(f"{task_id} attempt {n}")
+    return found
+
+
+def _told(connection: Connection, wanted: Sequence[Change]) -> set[tuple[str, str]]:
+    """The keys of these changes whose events were told before, each with its subject."""
+    keyed = [each for each in wanted if each.dedup_key is not None]
+    if not keyed:
+        return set()
+    query = select(events.c.subject, events.c.dedup_key).where(
+        events.c.subject.in_([f"task:{each.task_id}" for each in keyed]),
+        events.c.dedup_key.in_({each.dedup_key for each in keyed}),
+    )
+    return {(row.subject, row.dedup_key) for row in connection.execute(query)}
+
+
+def _write(connection: Connection, changed: Iterable[tuple[str, Attempt]]) -> None:
+    rows, mirrors = [], []
+    for task_id, attempt in changed:
+        same = {"the_task": task_id, "the_n": attempt.n}
+        rows.append({**same, **attempt_row(attempt)})
+        mirrors.append({**same, **attempt_rows.mirrored(attempt)})
+    of_attempt = (attempts.c.task_id == bindparam("the_task")) & (attempts.c.n == bindparam("the_n"))
+    connection.execute(update(attempts).where(of_attempt).values(_named(attempts.c, rows[0])), rows)
+    newest = (tasks.c.id == bindparam("the_task")) & (tasks.c.attempts == bindparam("the_n"))
+    connection.execute(update(tasks).where(newest).values(_named(tasks.c, mirrors[0])), mirrors)
+
+
+def _named(columns: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: bindparam(name) for name in row if name in columns}
