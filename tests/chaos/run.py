@@ -14,19 +14,20 @@ from unittest import mock
 
 from sqlalchemy import Engine, create_engine, event
 
+from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.link import SiteLink
-from jupyter_diamond.errors import DiamondError
+from jupyter_diamond.errors import Conflict, DiamondError, OverBudget
 from jupyter_diamond.model.site import Site as SiteModel
 from jupyter_diamond.service import DiamondService
-from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.settings import DiamondBudget, DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
 from jupyter_diamond.store import Store, database
 
 from .clock import ChaosLoop, virtual
 from .invariants import check
-from .plan import HORIZON, Kill, Plan, draw
-from .scheduler import ToyScheduler
+from .plan import HORIZON, Act, Kill, Plan, Wish, draw
+from .scheduler import MACHINE, ToyScheduler
 from .transport import ToyTransport
-from .world import Report, World, cell
+from .world import Report, World, cell, group
 
 LEASE_S = 90.0
 
@@ -128,7 +129,10 @@ class Life:
                 name=name, transport="ssh", host="toy", scheduler="slurm", workdir=str(site.folder), machine="none"
             )
             transport = ToyTransport(site, world.rng, self.passes, world.tell)
-            service.links._links[name] = SiteLink(site=model, transport=transport, scheduler=ToyScheduler())
+            service.links._links[name] = SiteLink(
+                site=model, transport=transport, scheduler=ToyScheduler(), machine=MACHINE
+            )
+        service._caps = caps_of(DiamondBudget(**world.plan.caps), service.links)
         ledger_open = service._ledger.open
 
         async def opened() -> None:
@@ -143,12 +147,13 @@ class Life:
         while world.acts:
             act = world.acts[0]
             await asyncio.sleep(max(0.0, act.at - self.clock.now))
-            request, data = cell(act.task)
             try:
+                if act.task not in world.refused:
+                    await self._act(service, act)
+            except (Conflict, OverBudget) as no:
+                world.tell(f"the user is refused: {no.message}")
                 if act.what == "submit":
-                    await service.submit(request, data)
-                else:
-                    await service.cancel(act.task, "you")
+                    world.refused.add(act.task)
             except DiamondError as problem:
                 world.tell(f"the user hears: {problem.message}")
                 if self.clock.now < HORIZON:
@@ -157,6 +162,18 @@ class Life:
                     continue
             world.tell(f"the user has done: {act.what} {act.task}")
             world.acts.remove(act)
+
+    async def _act(self, service: DiamondService, act: Act) -> None:
+        wish = self.world.plan.wishes.get(act.task, Wish())
+        of_group = bool(wish.rounds)
+        if act.what == "submit":
+            await (service.groups.submit(*group(act.task, wish)) if of_group else service.submit(*cell(act.task, wish)))
+            return
+        desk: Any = service.groups if of_group else service
+        if act.what == "unpin":
+            await desk.replan(act.task, "you", unpin=True)
+        else:
+            await getattr(desk, act.what)(act.task, "you")
 
     async def _until_quiet(self) -> None:
         quiet_since = None
@@ -180,9 +197,7 @@ class Life:
     def _unended(self) -> int:
         service = self.service
         assert service is not None
-        return int(
-            service._ledger.store._database._raw.execute("SELECT count(*) FROM tasks WHERE NOT ended").fetchone()[0]
-        )
+        return int(service._ledger.store._database._raw.execute(_UNENDED).fetchone()[0])
 
     # ---- its boundaries
 
@@ -217,8 +232,9 @@ class Life:
             self.world.plan.count("store_full")
             raise sqlite3.OperationalError("database or disk is full")
         kinds = tuple(dict.fromkeys(row[1] for row in rows))
-        if any(self.world.plan.by_hand(f"commit {kind}") for kind in kinds):
-            self.world.plan.count("store_locked")
+        refused = [kind for kind in kinds if self.world.plan.by_hand(f"commit {kind}")]
+        if refused:
+            self.world.plan.count(f"refused commit of {refused[0]}")
             raise sqlite3.OperationalError("database is locked")
         for kind in kinds:
             self.passes(f"commit {kind} before")
@@ -251,6 +267,7 @@ class Life:
             world.violated(f"{task} has {live} live attempts")
 
 
+_UNENDED = "SELECT (SELECT count(*) FROM tasks WHERE NOT ended) + (SELECT count(*) FROM groups WHERE NOT ended)"
 _ENDED = ",".join(
     f"'{state}'"
     for state in (

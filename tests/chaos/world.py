@@ -11,6 +11,8 @@ from pathlib import Path
 
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.envelope import Envelope, Span
+from jupyter_diamond.model.group import GroupRequest, Member
+from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.task import TaskRequest
 from jupyter_diamond.service import DiamondService
 from jupyter_diamond.store import Store
@@ -18,7 +20,7 @@ from tests.engine import cells
 
 from .clock import Clock
 from .cluster import WALLTIME_S, Cluster
-from .plan import Kill, Plan
+from .plan import Kill, Plan, Wish
 from .shell import QuickShell, RealShell
 from .transport import Site
 
@@ -50,11 +52,30 @@ def _empty_store() -> bytes:
 
 
 @cache
-def cell(name: str) -> tuple[TaskRequest, bytes]:
+def cell(name: str, wish: Wish) -> tuple[TaskRequest, bytes]:
+    """What is handed in under a name."""
     data = cells.bundle(_SOURCE, name=name)
-    envelope = Envelope(walltime_s=Span.exactly(WALLTIME_S))
+    least, most = (each << 30 for each in wish.memory)
+    envelope = Envelope(
+        walltime_s=Span.exactly(WALLTIME_S),
+        memory_bytes=Span(min=least, max=most),
+        site="toy0" if wish.pinned else None,
+    )
     token = f"chaos-token-of-{name}"
-    return cells.request(_SOURCE, data, name=name, client_token=token, envelope=envelope, again=True), data
+    request = cells.request(
+        _SOURCE, data, name=name, client_token=token, envelope=envelope, again=True,
+        healing=Healing(segments=wish.segments),
+    )  # fmt: skip
+    return request, data
+
+
+def group(name: str, wish: Wish) -> tuple[GroupRequest, bytes]:
+    """The same for a group."""
+    request, data = cell(name, wish)
+    rounds = [number for number, size in enumerate(wish.rounds, 1) for _ in range(size)]
+    members = (Member(index=index, round=number) for index, number in enumerate(rounds))
+    asked = GroupRequest(request=request, members=tuple(members), next_round=wish.next_round, at_once=wish.at_once)
+    return asked, data
 
 
 class Reader:
@@ -103,6 +124,8 @@ class World:
         self.passed: Counter[str] = Counter()
         self.acts = list(plan.acts)
         self.stops = list(plan.stops)
+        self.refused: set[str] = set()
+        """What a cap did not let in."""
         self.watched: dict[str, tuple[str, bool]] = {}
         for at, by in plan.jumps:
             self.clock.at(at, lambda by=by: self._jump(by))
