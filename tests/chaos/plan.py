@@ -223,8 +223,8 @@ def _window(rng: random.Random) -> Window:
 
 
 def _kill(rng: random.Random, kinds: tuple[str, ...]) -> Kill:
-    # a third of them fall on the way into the queue, where a lost or doubled job begins; a third on what is seldom met
+    # a quarter falls on the way into the queue, where a lost or doubled job begins; a quarter on what is seldom met
     first = [each for each in BOUNDARIES if "submit" in each or each.startswith(("peek", "fence", "lookup"))]
     seldom = f"commit {rng.choice(kinds)} {rng.choice(('before', 'after'))}"
-    boundary = rng.choice((rng.choice(first), rng.choice(BOUNDARIES), seldom))
+    boundary = rng.choice((rng.choice(first), rng.choice(BOUNDARIES), rng.choice(BOUNDARIES), seldom))
     return Kill(boundary, rng.choice((1, 1, 1, 2, 3)), rng.choice((0.1, 5.0, 60.0, 600.0)))
