@@ -65,22 +65,22 @@ def capture(
     environment variables, and there are no outputs. ``members`` are a group's: what they are given is not looked for
     in the notebook.
     """
+    supplied = frozenset(supplied_names(members))
+    wanted = [each for each in inputs or () if each not in supplied]
     if language == "bash":
-        return _of_members(
-            _capture_bash(cell, namespace, name, inputs or (), outputs), members, namespace, inputs or ()
-        )
+        taken = _capture_bash(cell, namespace, name, wanted, outputs)
+        return _of_members(taken, members, namespace, inputs or ())
     text = python_text(cell)
     if text.tree is None:
         return Capture((), _spec(name, "python", text.source, outputs), text.refusals, text.notes)
     names = analyse(text.tree.body)
-    supplied = frozenset(supplied_names(members))
     closure = Closure(namespace, folder=folder, history=history, limits=limits, bound=names.bound, supplied=supplied)
-    closure.refusals += [*text.refusals, *_star_sentences(names), *_missing_inputs(inputs or (), namespace)]
+    closure.refusals += [*text.refusals, *_star_sentences(names), *_missing_inputs(wanted, namespace)]
     closure.warnings += text.notes
     closure.add_code(names, "the cell")
-    for wanted in inputs or ():
-        if wanted in namespace:
-            closure.need(wanted, by="--in", must=True)
+    for each in wanted:
+        if each in namespace:
+            closure.need(each, by="--in", must=True)
     closure.finish()
     closure.warnings += unread_notes(members, closure.supplied_read, names.bound, names.dynamic)
     closure.refusals += _wrong_outputs(outputs, names, closure.captured)

@@ -9,6 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from jupyter_diamond.errors import Conflict, DiamondError, InvalidRequest
+from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.looks import PUT_BYTES, Accounted, Check, Preflight
 from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Task
@@ -16,6 +17,7 @@ from jupyter_diamond.notebook.client import DiamondClient
 from jupyter_diamond.notebook.timeline import every_event
 from jupyter_diamond.notebook.vocabulary import LOOK, place_text
 
+from . import groups
 from .grammar import DONE, FAILED
 from .looks import print_task
 from .output import as_json, complain, say
@@ -27,9 +29,11 @@ MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 
 def cancel(client: DiamondClient, said: Namespace) -> int:
     """Ask for a task's end."""
-    found = client.cancel(said.task)
+    found = groups.of_task_or_group(lambda: client.cancel(said.task), lambda: groups.act(client, said, "cancel"))
     if said.json:
         as_json(found)
+    elif isinstance(found, Group):
+        say(groups.told(found, "cancel"))
     elif found.phase is Phase.ENDED:
         say(f"{found.name} has ended already: {LOOK[found.state].word}.")
     else:
@@ -39,9 +43,13 @@ def cancel(client: DiamondClient, said: Namespace) -> int:
 
 def replan(client: DiamondClient, said: Namespace) -> int:
     """Plan a task anew."""
-    found = client.replan(said.task, unpin=said.unpin)
+    found = groups.of_task_or_group(
+        lambda: client.replan(said.task, unpin=said.unpin), lambda: groups.act(client, said, "replan")
+    )
     if said.json:
         as_json(found)
+    elif isinstance(found, Group):
+        say(groups.told(found, "replan"))
     elif found.attempt is not None and found.attempt.withdrawal is not None:
         say(f"{found.name}: another place is better. jupyter diamond task {found.id} says when it is there.")
     else:
@@ -51,9 +59,11 @@ def replan(client: DiamondClient, said: Namespace) -> int:
 
 def hold(client: DiamondClient, said: Namespace) -> int:
     """Keep a task from being submitted."""
-    found = client.hold(said.task)
+    found = groups.of_task_or_group(lambda: client.hold(said.task), lambda: groups.act(client, said, "hold"))
     if said.json:
         as_json(found)
+    elif isinstance(found, Group):
+        say(groups.told(found, "hold"))
     else:
         say(f"{found.name} is held: nothing of it is submitted until jupyter diamond release {found.id}.")
     return DONE
@@ -61,9 +71,11 @@ def hold(client: DiamondClient, said: Namespace) -> int:
 
 def release(client: DiamondClient, said: Namespace) -> int:
     """Let a held task go on."""
-    found = client.release(said.task)
+    found = groups.of_task_or_group(lambda: client.release(said.task), lambda: groups.act(client, said, "release"))
     if said.json:
         as_json(found)
+    elif isinstance(found, Group):
+        say(groups.told(found, "release"))
     else:
         say(f"{found.name} goes on.")
     return DONE

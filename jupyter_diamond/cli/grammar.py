@@ -35,7 +35,8 @@ def _arg(*flags: str, **how: object) -> tuple[tuple[str, ...], dict[str, object]
 
 
 _SITE = _arg("site", metavar="SITE", help="a site's name")
-_TASK = _arg("task", metavar="T", help="a task's name (the newest of that name) or id")
+_TASK = _arg("task", metavar="T", help="a task's name (the newest of that name; fit[3] for one of a group) or id")
+_EITHER = _arg("task", metavar="T", help="the name or id of a task, of a group, or of one of a group: fit[3]")
 VERBS: tuple[Verb, ...] = (
     Verb("doctor", "Which set-up step is missing: one line a check, with what to do."),
     Verb("init-sites", "Write a commented sites.yaml where none is yet; never overwrites one."),
@@ -96,9 +97,21 @@ VERBS: tuple[Verb, ...] = (
         (
             _arg("--active", action="store_true", help="only those that have not ended"),
             _arg("--limit", type=int, default=20, metavar="N", help="at most N (20)"),
+            _arg("--group", metavar="G", help="all members of this group instead, by their number"),
         ),
     ),
-    Verb("task", "One task: state, why it is where it is, each attempt and why, and what happened.", (_TASK,)),
+    Verb("task", "One task: state, why it is where it is, each attempt and why, and what happened.", (_EITHER,)),
+    Verb(
+        "groups", "Your arrays and sweeps, newest first: how many of each have ended, and where.",
+        (
+            _arg("--active", action="store_true", help="only those that have not ended"),
+            _arg("--limit", type=int, default=20, metavar="N", help="at most N (20)"),
+        ),
+    ),
+    Verb(
+        "group", "One group: counts, rounds, places, and which members failed of what.",
+        (_arg("group", metavar="G", help="a group's name (the newest of that name) or id"),),
+    ),
     Verb("explain", "The stored decision: why a task went where it went, and what stood against the others.", (_TASK,)),
     Verb(
         "logs", "A job's log.",
@@ -107,17 +120,17 @@ VERBS: tuple[Verb, ...] = (
             _arg("--follow", action="store_true", help="print it live until the task ends"),
         ),
     ),
-    Verb("cancel", "Ask a task's site to end it.", (_TASK,)),
+    Verb("cancel", "Ask the site of a task, or the sites of a group, to end it.", (_EITHER,)),
     Verb(
         "replan", "Plan a task anew that has not started; where another place is better, its waiting job moves there.",
-        (_TASK, _arg("--unpin", action="store_true", help="not bound to the place that you had named")),
+        (_EITHER, _arg("--unpin", action="store_true", help="not bound to the place that you had named")),
     ),
-    Verb("hold", "Submit nothing of a task that has not started, until it is released.", (_TASK,)),
-    Verb("release", "Let a held task go on.", (_TASK,)),
+    Verb("hold", "Submit nothing of a task that has not started, until it is released.", (_EITHER,)),
+    Verb("release", "Let a held task go on.", (_EITHER,)),
     Verb(
         "wait", "Wait until a task has ended: status 0 when it ended well, 1 when it did not, 5 when not in time.",
         (
-            _TASK, _arg("--for", dest="how_long", metavar="TIME", help="no longer than this: 90s, 10m, 1h"),
+            _EITHER, _arg("--for", dest="how_long", metavar="TIME", help="no longer than this: 90s, 10m, 1h"),
             _arg(
                 "--until", default="ended", metavar="WHAT",
                 help="ended (default), running, or a pattern: until a line of its log has it",
@@ -127,7 +140,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "events", "What happened, to one task or to all, oldest first.",
         (
-            _arg("task", metavar="T", nargs="?", help="a task's name or id; all when left out"),
+            _arg("task", metavar="T", nargs="?", help="the name or id of a task or group; all when left out"),
             _arg("--limit", type=int, default=50, metavar="N", help="the newest N (50)"),
         ),
     ),

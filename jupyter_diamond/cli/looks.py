@@ -13,6 +13,7 @@ from statistics import mean
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.event import Event
+from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.history import HistorySeries
 from jupyter_diamond.model.looks import Idle, IdlePlace
 from jupyter_diamond.model.snapshot import Record, SiteReading, Snapshot
@@ -36,6 +37,7 @@ from jupyter_diamond.notebook.vocabulary import (
 from jupyter_diamond.notebook.wall_view import cap_text
 from jupyter_diamond.placement.explain import explain as explained
 
+from . import groups
 from .grammar import DONE, FAILED
 from .output import UNKNOWN, as_json, number, of, pairs, say, table
 
@@ -243,7 +245,10 @@ def _trend(past: HistorySeries, since: datetime) -> str:
 
 def tasks(client: DiamondClient, said: Namespace) -> int:
     """Task lines."""
-    found = client.tasks(phase="active" if said.active else None, limit=said.limit)
+    if said.group is not None:
+        found = tuple(each for each in groups.members(client, said.group) if not (said.active and each.state.terminal))
+    else:
+        found = client.tasks(phase="active" if said.active else None, limit=said.limit)
     if said.json:
         as_json({"tasks": found})
         return DONE
@@ -262,8 +267,10 @@ def _task_line(task: TaskSummary) -> tuple[str, ...]:
 
 
 def task(client: DiamondClient, said: Namespace) -> int:
-    """One task."""
-    found = client.task(said.task)
+    """One task, or the group of that name."""
+    found = groups.of_task_or_group(lambda: client.task(said.task), lambda: client.group(said.task))
+    if isinstance(found, Group):
+        return groups.show(client, found, said)
     if said.json:
         as_json(found)
         return DONE
@@ -340,7 +347,10 @@ def _write(text: str) -> None:
 def events(client: DiamondClient, said: Namespace) -> int:
     """What happened."""
     if said.task is not None:
-        found = client.task_events(said.task, limit=1000).events[-said.limit :]
+        page = groups.of_task_or_group(
+            lambda: client.task_events(said.task, limit=1000), lambda: client.group_events(said.task, limit=1000)
+        )
+        found = page.events[-said.limit :]
     else:
         found = client.events(max(0, client.events(-1).cursor - said.limit), limit=said.limit).events
     if said.json:

@@ -1,4 +1,4 @@
-"""``jupyter diamond wait``: asleep until a task has ended, runs, or its log says something."""
+"""``jupyter diamond wait``: asleep until a task or a group has ended, runs, or its log says something."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from jupyter_diamond.model.continuation import (
     Terminal,
     Waking,
 )
+from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.states import Outcome, State
 from jupyter_diamond.notebook.client import DiamondClient
+from jupyter_diamond.notebook.group_words import state_of
 from jupyter_diamond.notebook.vocabulary import LOOK, place_text
 from jupyter_diamond.parsing.durations import parse_friendly, to_words
 
 from .grammar import DONE, FAILED, NOT_YET
+from .groups import of_task_or_group
 from .output import as_json, complain, say
 from .servers import choose, running
 
@@ -97,6 +100,9 @@ def _news(client: DiamondClient, consumer: str, deadline: float) -> Waking | Non
 
 
 def _sentence(news: Waking) -> str:
+    if news.group is not None and news.kind != "exception":
+        over = sum(count for state, count in news.group.states.items() if state.terminal)
+        return f"{news.name}: {LOOK[news.state].word}, {over} of {news.group.members} have ended. {news.cause}".strip()
     where = place_text(news.provenance.site, news.provenance.partition)
     if news.kind == "terminal" or news.over == "ended":
         unmet = "" if news.over == "fired" else " without what was waited for"
@@ -105,9 +111,10 @@ def _sentence(news: Waking) -> str:
 
 
 def _not_yet(client: DiamondClient, task_id: str, seconds: float, said: Namespace) -> int:
-    task = client.task(task_id)
+    found = of_task_or_group(lambda: client.task(task_id), lambda: client.group(task_id))
     if said.json:
-        as_json({"over": "not_yet", "task": task})
+        as_json({"over": "not_yet", "group" if isinstance(found, Group) else "task": found})
     else:
-        say(f"{task.name}: not yet after {to_words(seconds)}; it is {LOOK[task.state].word}. It goes on.")
+        state = state_of(found) if isinstance(found, Group) else found.state
+        say(f"{found.name}: not yet after {to_words(seconds)}; it is {LOOK[state].word}. It goes on.")
     return NOT_YET

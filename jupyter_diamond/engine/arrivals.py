@@ -64,8 +64,9 @@ class Arrivals:
             await asyncio.sleep(_AGAIN_S)
             tasks = await self.reread([task.id for task in batch.tasks if task.id in left])
 
-    def under_way(self) -> tuple[asyncio.Task[None], ...]:
-        """What is under way, for whoever ends it; the store says how far each is."""
+    @property
+    def works(self) -> tuple[asyncio.Task[None], ...]:
+        """All that is under way. Whoever ends it leaves what it was at to the store, which says how far each is."""
         return tuple(self._under_way.values())
 
 

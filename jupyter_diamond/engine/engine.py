@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from jupyter_diamond.engine.balances import BalanceBook
-from jupyter_diamond.engine.batch import Inputs, newest
+from jupyter_diamond.engine.batch import Inputs, newest, unwanted
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
@@ -127,7 +127,8 @@ class Engine:
 
     def adopt(self, task: Task, inputs: Inputs | None = None) -> None:
         """Begin to advance a task, or hear that it was changed. Does nothing where another server advances work."""
-        self.adopt_all((task,), inputs)
+        if newest(task).array is None or unwanted(task) or self._find(task.id) is not None:
+            self.adopt_all((task,), inputs)  # else it waits for its array's turn, with all others of it
 
     def adopt_all(self, tasks: Sequence[Task], inputs: Inputs | None = None) -> None:
         """As ``adopt``, for many; of a job array all that were made together. ``inputs`` are those of all of them."""
@@ -221,8 +222,8 @@ class Engine:
             )
             for name, link in self._links.items()
         }
-        active = await self._ledger.do(self._ledger.store.active)
-        self.adopt_all([task for task in active if task.member is None])  # members: when it is their turn
+        own = [task for task in await self._ledger.do(self._ledger.store.active) if task.member is None]
+        self.adopt_all(own)  # whose turn it is of a group's members is its driver's business
         for name, watcher in self._watchers.items():
             self._own(self._keep(watcher.run, f"watching {name}"), self._working, f"diamond-watch-{name}")
         self._own(self._keep(self.groups.run, "advancing groups"), self._working, "diamond-groups")
@@ -262,4 +263,5 @@ class Engine:
             await asyncio.sleep(_OWN_FIRST_S)
         asked, self._asked_for = self._asked_for, {}
         wanted = [task_id for task_id, new in asked.items() if not new or self._find(task_id) is None]
-        self.adopt_all(await self._ledger.do(self._ledger.store.attempts.tasks, wanted))
+        for task in await self._ledger.do(self._ledger.store.attempts.tasks, wanted):
+            self.adopt(task)

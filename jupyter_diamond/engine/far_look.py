@@ -2,7 +2,8 @@
 
 The script looks every fraction of a second, at the site, and answers when there is news. So a result is heard of one
 round trip after it was written, and the site sees one shell and one connection, not a poll a job. The script ends with
-whoever listens to it: its input is held open, and at its end so is the wait.
+whoever listens to it: its input is held open, and at its end so is the wait. Before it ends by itself it looks once at
+the ends of all logs, for what a scheduler writes there when it ends a job: nothing of the job's own may be left then.
 
 Where a transport lets no script wait, it looks once and answers; then we look again: soon after a job was submitted or
 began, ever more seldom while nothing happens.
@@ -33,10 +34,14 @@ from jupyter_diamond.parsing.quoting import quote
 _SLACK_S = 30.0
 _SOON_S, _SELDOM_S = 2.0, 30.0
 """The first look after something happened, and the longest time between two."""
+_NOTICES_S, _NOTICE_BYTES = 10, 1024
+"""Logs are looked at by a script that has waited for so long; at so much of each."""
 _MOST_BYTES = 64 << 20
 LOG_PIECE, _LOG_SUM = 256 << 10, 4 << 20
 """At most so much of one log, and of all together, comes with one look: a Globus endpoint's answers end at 10 MB."""
 _HEAD = re.compile(rb"@@diamond:(\d+) ([a-z.]+) (\d+)\n")
+_NOTICED = "noticed"
+_LOG_HEAD = re.compile(rb"^==> (.*)/" + re.escape(files.LOG.encode()) + rb" <==$", re.MULTILINE)
 
 
 async def wait_for_news(
@@ -50,12 +55,12 @@ async def wait_for_news(
     """
     for_s = link.transport.longest_wait_s
     done = await link.transport.run(
-        look_script(wanted, every_s=every_s, for_s=for_s, logs=logs or {}),
+        look_script(wanted, every_s=every_s, for_s=for_s, logs=logs or {}, notice=link.scheduler.end_notice),
         timeout_s=for_s + _SLACK_S,
         max_bytes=_MOST_BYTES,
         hold_stdin=True,
     )
-    return parse_look(done.stdout, cut=done.truncated, logs=logs or {})
+    return parse_look(done.stdout, cut=done.truncated, logs=logs or {}, folders=[folder for folder, _ in wanted])
 
 
 @dataclass
@@ -145,8 +150,25 @@ def _logs(jobs: list[Watched]) -> dict[int, int]:
     return {i: at for i, known in enumerate(jobs) if (at := known.log_from) is not None}
 
 
+_FUNCTIONS = f"""export LC_ALL=C
+say() {{ c=$(cat "$2/$3") && [ -n "$c" ] && printf '@@diamond:%s %s %s\\n%s\\n' "$1" "$3" "${{#c}}" "$c" && news=1; }}
+look() {{
+  [ -n "$3" ] && [ -e "$2/$3" ] && say "$1" "$2" "$3"
+  if [ -e "$2/{files.END}" ]; then
+    say "$1" "$2" {files.END}
+    [ -e "$2/{files.MANIFEST}" ] && say "$1" "$2" {files.MANIFEST}
+  fi
+}}"""
+"""Shell functions: ``say`` prints a file, ``look`` what is new in a folder."""
+
+
 def look_script(
-    wanted: Sequence[tuple[str, bool]], *, every_s: float, for_s: float, logs: Mapping[int, int] | None = None
+    wanted: Sequence[tuple[str, bool]],
+    *,
+    every_s: float,
+    for_s: float,
+    logs: Mapping[int, int] | None = None,
+    notice: bytes = b"",
 ) -> str:
     """Bash, with nothing started while nothing is new: ``read`` is the clock, and notices the end of its input.
 
@@ -160,26 +182,23 @@ def look_script(
     heard = "\n".join(
         f"hear {i} {quote(wanted[i][0], 'the attempt folder')} {offset + 1}" for i, offset in (logs or {}).items()
     )
-    return f"""export LC_ALL=C
-say() {{ c=$(cat "$2/$3") && [ -n "$c" ] && printf '@@diamond:%s %s %s\\n%s\\n' "$1" "$3" "${{#c}}" "$c" && news=1; }}
-look() {{
-  [ -n "$3" ] && [ -e "$2/$3" ] && say "$1" "$2" "$3"
-  if [ -e "$2/{files.END}" ]; then
-    say "$1" "$2" {files.END}
-    [ -e "$2/{files.MANIFEST}" ] && say "$1" "$2" {files.MANIFEST}
-  fi
-}}
+    return f"""{_FUNCTIONS}
 hear() {{
   [ -f "$2/{files.LOG}" ] || return 0
   c=$(tail -c +"$3" "$2/{files.LOG}" | head -c {piece} | base64 | tr -d '\\n')
   [ -n "$c" ] && printf '@@diamond:%s {files.LOG} %s\\n%s\\n' "$1" "${{#c}}" "$c"
 }}
+all() {{
+:
+{looks}
+}}
 news=
 end=$((SECONDS + {int(for_s)}))
 while :; do
-{looks}
+all
 if [ -n "$news" ] || [ "$SECONDS" -ge "$end" ]; then
 {heard}
+{_notices(notice)}
 exit 0; fi
 read -r -t {every_s:.2f} _
 [ $? -gt 128 ] || exit 0
@@ -187,7 +206,22 @@ done
 """
 
 
-def parse_look(answer: bytes, *, cut: bool = False, logs: Mapping[int, int] | None = None) -> dict[int, Seen]:
+def _notices(notice: bytes) -> str:
+    """The names of the logs of jobs that run which end in the scheduler's words, two processes for all of them."""
+    if not notice:
+        return ""
+    return f"""if [ "$SECONDS" -ge {_NOTICES_S} ]; then
+l=()
+look() {{ [ -n "$3" ] || [ -e "$2/{files.END}" ] || [ ! -f "$2/{files.LOG}" ] || l+=("$2/{files.LOG}"); }}
+all
+[ "${{#l[@]}}" = 0 ] || tail -v -c {_NOTICE_BYTES} -- "${{l[@]}}" 2>/dev/null | awk -v w={quote(notice.decode())} '
+/^==> .* <==$/ {{ at = $0; next }} at != "" && index($0, w) {{ print at; at = "" }}'
+fi"""
+
+
+def parse_look(
+    answer: bytes, *, cut: bool = False, logs: Mapping[int, int] | None = None, folders: Sequence[str] = ()
+) -> dict[int, Seen]:
     """The files that the script found, as values; one that makes no sense is named in ``unreadable``.
 
     Where the answer was ``cut``, the last folder may lack a file: it is left for the next look, if there were others.
@@ -200,6 +234,9 @@ def parse_look(answer: bytes, *, cut: bool = False, logs: Mapping[int, int] | No
         at = head.end() + size + 1
     if cut and len(found) > 1:
         found.popitem()
+    named = {name.decode("utf-8", "surrogateescape") for name in _LOG_HEAD.findall(answer, at)}
+    for i in (i for i, folder in enumerate(folders) if folder in named):
+        found.setdefault(i, {})[_NOTICED] = b""
     return {i: _seen(parts, (logs or {}).get(i, 0)) for i, parts in found.items()}
 
 
@@ -213,6 +250,7 @@ def _seen(parts: dict[str, bytes], log_from: int) -> Seen:
         end=end,
         manifest=manifest,
         unreadable=tuple(name for name, value in values.items() if name in parts and value is None),
+        noticed=_NOTICED in parts,
         log=_decoded(parts.get(files.LOG, b"")),
         log_offset=log_from,
     )

@@ -75,7 +75,8 @@ class Submitter:
         others, for bundles may be large. ``hurry`` ends the rest between two tries.
         """
         whole, pace = Batch(tuple(tasks)), Pace(1.0, 60.0)
-        if whole.is_array and not (inputs is not None and inputs.announced):
+        new = inputs is not None and inputs.announced
+        if whole.is_array and not new and not all(unwanted(task) for task in whole.tasks):
             whole = await self._read_again(whole)  # all of it is sent, whoever was heard of
         token, batch = whole.token, self._still_out(whole, whole.token, out)
         while batch is not None:

@@ -112,7 +112,7 @@ class SiteWatcher:
         try:
             await asyncio.gather(*loops)
         finally:
-            works = [*self._arrivals.under_way(), *(known.healing for known in self.watched.values())]
+            works = [*self._arrivals.works, *(known.healing for known in self.watched.values())]
             for known in self.watched.values():
                 known.submission = None
             await end([*loops, *(work for work in works if work is not None)])
@@ -251,7 +251,7 @@ class SiteWatcher:
         known.log_bytes = seen.log_bytes
         if known.ear is not None and seen.log:
             known.ear.take(newest(known.task).n, seen.log_offset, seen.log)
-        if seen.noticed:  # a hint that is taken once: the cell itself may print such words
+        if seen.noticed and not known.noticed:  # a hint that is taken once: the cell itself may print such words
             known.noticed = True
             self._queue.wanted(time.monotonic())
             self._asks.set()

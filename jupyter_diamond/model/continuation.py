@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
@@ -46,7 +47,7 @@ class Milestone(Value):
 
 
 class AttemptFailed(Value):
-    """An attempt has failed, whether or not another one follows."""
+    """An attempt has failed, whether or not another one follows. Of a group: a member has ended, and not well."""
 
     kind: Literal["exception"] = "exception"
 
@@ -71,15 +72,35 @@ class Trouble(Value):
     kind: Literal["trouble"] = "trouble"
 
 
+class Quorum(Value):
+    """So many members of a group have ended, as a number or as a share of all; with ``well``, so many ended well."""
+
+    kind: Literal["quorum"] = "quorum"
+    count: int | None = Field(default=None, ge=1, le=10_000)
+    share: float | None = Field(default=None, gt=0, le=1)
+    well: bool = False
+
+    @model_validator(mode="after")
+    def _one_is_given(self) -> Quorum:
+        if (self.count is None) == (self.share is None):
+            raise ValueError("a quorum is either a count or a share of the members")
+        return self
+
+    def of(self, members: int) -> int:
+        """How many these are of so many."""
+        return self.count if self.count is not None else max(1, math.ceil((self.share or 1.0) * members - 1e-9))
+
+
 Condition = Annotated[
-    Terminal | InState | Milestone | AttemptFailed | Overrun | Trouble, Field(discriminator="kind")
+    Terminal | InState | Milestone | AttemptFailed | Overrun | Trouble | Quorum, Field(discriminator="kind")
 ]  # fmt: skip
 
 
 class Registration(Value):
     """What a consumer asks for. The same ``id`` is the same continuation, however often it is sent.
 
-    ``subject`` is ``task:ID``, a task's id, or a name: the newest task of that name.
+    ``subject`` is ``task:ID`` or ``group:ID``, such an id, or a name: the newest task or group of that name. A group
+    can be waited for until it is ``terminal``, has a ``quorum``, or for the first ``exception`` of a member.
     """
 
     id: ContinuationId
@@ -112,7 +133,7 @@ class Continuation(Value):
 
     @property
     def task_id(self) -> str:
-        """The task that it is about."""
+        """The task, or the group, that it is about."""
         return self.subject.partition(":")[2]
 
 
@@ -163,7 +184,19 @@ class ManifestRef(Told):
     """Below the REST API."""
 
 
-ActionVerb = Literal["logs", "result", "task", "explain", "events", "replan", "resubmit", "cancel", "hold", "release"]
+class GroupNews(Told):
+    """How far a group was then: how many of its members there are, have ended, and how; rounds to come included."""
+
+    id: str
+    members: int
+    states: dict[State, int] = Field(default_factory=dict)
+    round: int = 1
+    rounds: int = 1
+
+
+ActionVerb = Literal[
+    "logs", "result", "task", "explain", "events", "replan", "resubmit", "cancel", "hold", "release", "group"
+]
 
 
 class NextAction(Told):
@@ -201,6 +234,8 @@ class Waking(Told):
     trouble: str = ""
     happened_at: UtcTime
     provenance: Provenance
+    group: GroupNews | None = None
+    """Where the news is about a group; with a member's failure, the rest is about that member."""
     manifest: ManifestRef | None = None
     actions: tuple[NextAction, ...] = Field(default=(), max_length=20)
     untrusted: tuple[str, ...] = ("cause", "line", "trouble")

@@ -10,7 +10,7 @@ from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.continuation import ConsumerName, Continuation
 from jupyter_diamond.model.envelope import Envelope
-from jupyter_diamond.model.group import Group
+from jupyter_diamond.model.group import Group, MemberSummary
 from jupyter_diamond.model.login import LoginWay
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import TaskSummary
@@ -127,6 +127,12 @@ class GroupsQuery(Value):
     phase: Literal["active", "ended"] | None = None
     notebook: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
+
+
+class MemberList(Value):
+    """Members of a group that have begun, by their number."""
+
+    tasks: tuple[MemberSummary, ...]
 
 
 class MembersQuery(Value):

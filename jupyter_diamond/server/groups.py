@@ -8,7 +8,7 @@ from tornado import web
 from jupyter_diamond.model.group import GroupRequest
 
 from .base import DiamondHandler
-from .forms import GroupList, GroupsQuery, MembersQuery, ReplanForm, ResultsQuery, TaskEventsQuery, TaskList
+from .forms import GroupList, GroupsQuery, MemberList, MembersQuery, ReplanForm, ResultsQuery, TaskEventsQuery
 
 
 class GroupsHandler(DiamondHandler):
@@ -51,7 +51,7 @@ class MembersHandler(DiamondHandler):
         asked = self.query(MembersQuery)
         lines = await self.service.groups.tasks(ref, asked.states, asked.limit, asked.after)
         # the lines come from the store as they are: a long list is not validated a second time
-        self.answer(TaskList.model_construct(tasks=lines))
+        self.answer(MemberList.model_construct(tasks=lines))
 
 
 class GroupEventsHandler(DiamondHandler):

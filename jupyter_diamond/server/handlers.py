@@ -10,7 +10,7 @@ from jupyter_server.auth.decorator import authorized
 from tornado import web
 
 from jupyter_diamond.errors import NotFound
-from jupyter_diamond.model.task import TaskRequest
+from jupyter_diamond.model.task import TaskRequest, TaskSummary
 
 from .base import DiamondHandler, PollHandler
 from .charges import CHARGE_ROUTES
@@ -205,6 +205,7 @@ class TasksHandler(DiamondHandler):
     async def get(self) -> None:
         """Task lines, newest first; those of a group by their number."""
         asked = self.query(TasksQuery)
+        lines: tuple[TaskSummary, ...]
         if asked.group is not None:
             lines = await self.service.groups.tasks(asked.group, limit=asked.limit)
         else:

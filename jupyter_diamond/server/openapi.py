@@ -34,6 +34,7 @@ from jupyter_diamond.server.forms import (
     IdleForm,
     InterpreterForm,
     LoginForm,
+    MemberList,
     PlanForm,
     RefreshForm,
     ReplanForm,
@@ -52,7 +53,7 @@ REQUESTS: tuple[type[BaseModel], ...] = (
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
     Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
-    GroupSubmitted, GroupList, Group, GroupResults,
+    GroupSubmitted, GroupList, Group, GroupResults, MemberList,
     Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
 )  # fmt: skip
 

@@ -41,10 +41,10 @@ class Continuations:
             found = _find(connection, continuations.c.id == continuation_id)
             return _registered(connection, found, created=False) if found is not None else None
 
-    def register(self, asked: Registration, task_id: str, at: datetime) -> Registered:
+    def register(self, asked: Registration, subject_id: str, at: datetime) -> Registered:
         """Keep it, once: a known id gives what is kept. Raises Conflict where that waits for something else.
 
-        Raises InvalidRequest when the consumer waits for very much already.
+        ``subject_id`` is a task's or a group's. Raises InvalidRequest when the consumer waits for very much already.
         """
         with self._database.write() as connection:
             found = _find(connection, continuations.c.id == asked.id)
@@ -53,15 +53,16 @@ class Continuations:
                     raise Conflict(f"The continuation {asked.id} exists and is another one; choose a new id.")
                 return _registered(connection, found, created=False)
             _check_room(connection, asked.consumer)
-            attempt = connection.execute(select(tasks.c.attempts).where(tasks.c.id == task_id)).scalar_one()
-            told = {"continuation": asked.id, "subject": f"task:{task_id}", "kind": asked.condition.kind}
+            attempt = connection.execute(select(tasks.c.attempts).where(tasks.c.id == subject_id)).scalar()
+            subject = f"{'task' if attempt is not None else 'group'}:{subject_id}"
+            told = {"continuation": asked.id, "subject": subject, "kind": asked.condition.kind}
             event = eventlog.append(
                 connection, "continuation.registered", f"consumer:{asked.consumer}", told, at=at,
                 dedup_key=f"registered:{asked.id}",
             )  # fmt: skip
             made = Continuation(
-                id=asked.id, subject=f"task:{task_id}", condition=asked.condition, consumer=asked.consumer,
-                created_at=at, expires_at=at + timedelta(seconds=asked.lasts_s), since_attempt=attempt,
+                id=asked.id, subject=subject, condition=asked.condition, consumer=asked.consumer,
+                created_at=at, expires_at=at + timedelta(seconds=asked.lasts_s), since_attempt=attempt or 1,
                 since_event=event.seq if event is not None else 0,
             )  # fmt: skip
             connection.execute(insert(continuations).values(**_row(made)))

@@ -11,17 +11,17 @@ from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, tup
 from jupyter_diamond.errors import Conflict, InvalidRequest
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.charge import SpendingCap
-from jupyter_diamond.model.group import Group, GroupRequest
+from jupyter_diamond.model.group import Group, GroupRequest, MemberSummary
 from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.states import Outcome, State
-from jupyter_diamond.model.task import Task, TaskSummary
+from jupyter_diamond.model.task import Task
 
-from . import eventlog, follows, group_rows, loading, round_rows
+from . import eventlog, follows, group_rows, loading, member_rows, round_rows
 from .database import Database
 from .eventlog import Fact
 from .group_rows import Kept
 from .round_rows import Round, Share
-from .rows import stored, summaries, summaries_of
+from .rows import stored
 from .schema import arrays, attempts, groups, tasks
 
 __all__ = ["Groups", "Progress", "Round", "Share"]
@@ -245,15 +245,13 @@ class Groups:
 
     def tasks(
         self, ref: str, states: Collection[State] = (), limit: int = 10_000, after: int | None = None
-    ) -> tuple[TaskSummary, ...]:
+    ) -> tuple[MemberSummary, ...]:
         """The members that have begun, by index; in some states only, or after one of them, if given."""
         with self._database.read() as connection:
-            query = summaries().where(tasks.c.group_id == group_rows.row_of(connection, ref).id)
+            where: ColumnElement[bool] = tasks.c.member > (-1 if after is None else after)
             if states:
-                query = query.where(tasks.c.state.in_([state.value for state in states]))
-            if after is not None:
-                query = query.where(tasks.c.member > after)
-            return summaries_of(connection.execute(query.order_by(tasks.c.member).limit(limit)))
+                where &= tasks.c.state.in_([state.value for state in states])
+            return member_rows.lines(connection, group_rows.row_of(connection, ref).id, where, limit)
 
     def members(
         self, ref: str, *, ended: bool | None = None, after: int | None = None, limit: int = 10_000

@@ -122,10 +122,11 @@ def summaries() -> Select[Any]:
 
 def summaries_of(rows: Iterable[Row[Any]]) -> tuple[TaskSummary, ...]:
     """Lines of a task list. Made in one go by pydantic's core: lists are long, and asked for at every change."""
-    return _SUMMARIES.validate_python([_summary(row) for row in rows])
+    return _SUMMARIES.validate_python([summary_of(row) for row in rows])
 
 
-def _summary(row: Sequence[Any]) -> dict[str, Any]:
+def summary_of(row: Sequence[Any]) -> dict[str, Any]:
+    """One line of a task list, before it is a model."""
     (
         task_id, name, state, created_at, ended_at, attempts_made, version, group, index,
         site, partition, native_id, started_at, walltime_s, reason_class, cause, trouble,

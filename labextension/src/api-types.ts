@@ -267,6 +267,49 @@ export interface GpuShare {
   free: number | null;
 }
 
+/** A group as its owner sees it. ``states`` counts the members of all rounds that have begun, by state. */
+export interface Group {
+  id: string;
+  name: string;
+  language: 'python' | 'bash';
+  phase: Phase;
+  outcome: Outcome | null;
+  members: number;
+  states: { [key: string]: number };
+  round: number;
+  rounds: number;
+  next_round: 'ok' | 'ended';
+  at_once: number | null;
+  params: string[];
+  shares: GroupShare[];
+  charges: Charge[];
+  relaxed: Relaxed[];
+  cause: string;
+  next: string;
+  why_here: string;
+  created_at: string;
+  ended_at: string | null;
+  cancel_requested_by: string | null;
+  held_by: string | null;
+  by: string | null;
+  source: string;
+  digest: string;
+  outputs: string[];
+  envelope: Envelope;
+  notebook: NotebookCell;
+  version: number;
+}
+
+/** How many of a group are at one place, and how far they are; ``wait_s`` is the forecast for its first. */
+export interface GroupShare {
+  site: string;
+  partition: string | null;
+  waiting: number;
+  running: number;
+  ended: number;
+  wait_s: number | null;
+}
+
 /** What a task may do by itself when an attempt of it fails. */
 export interface Healing {
   retries: number;
@@ -328,6 +371,32 @@ export interface Manifest {
   started_at: number;
   ended_at: number;
   max_rss_bytes: number | null;
+}
+
+/** One row of a group's members. */
+export interface MemberSummary {
+  id: string;
+  name: string;
+  group: string | null;
+  index: number | null;
+  state: State;
+  phase: Phase;
+  outcome: Outcome | null;
+  site: string | null;
+  partition: string | null;
+  native_id: string | null;
+  created_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  walltime_s: number | null;
+  reason_class: ReasonClass | null;
+  cause: string;
+  trouble: string;
+  attempts: number;
+  version: number;
+  params: { [key: string]: boolean | number | string | null };
+  charges: Charge[];
+  before: State[];
 }
 
 /** Which member of which group a task is, and what it is given that the others are not. */
@@ -457,6 +526,13 @@ export interface Record {
   door: Door | null;
   caps: Cap[];
   policy: PartitionPolicy | null;
+}
+
+/** A soft condition that stood in the way of a round and was given up. Hard ones never are. */
+export interface Relaxed {
+  round: number;
+  condition: 'arch' | 'gpu_model' | 'gpu_memory' | 'fabric' | 'container' | 'sites' | 'deadline' | 'max_charge' | 'preemptible';
+  why: string;
 }
 
 /** An option without which the site refuses a job. ``example`` is what the user would write. */

@@ -7,9 +7,11 @@ import type {
   Decision,
   ErrorView,
   EventPage,
+  Group,
   LogChunk,
   Login,
   LoginStart,
+  MemberSummary,
   ResultView,
   Snapshot,
   Status,
@@ -62,6 +64,28 @@ export class PoolApi {
 
   cancel(id: string): Promise<Task> {
     return this._ask(`tasks/${encodeURIComponent(id)}/cancel`, {}, {});
+  }
+
+  async groups(phase: 'active' | 'ended', limit: number): Promise<Group[]> {
+    return (await this._ask<{ groups: Group[] }>('groups', { phase, limit })).groups;
+  }
+
+  group(id: string): Promise<Group> {
+    return this._ask(`groups/${encodeURIComponent(id)}`);
+  }
+
+  /** The members that have begun, by number; in some states only, where these are given. */
+  async members(id: string, states: readonly string[] = [], limit = 10_000): Promise<MemberSummary[]> {
+    const query = { state: states.length > 0 ? states.join(',') : null, limit };
+    return (await this._ask<{ tasks: MemberSummary[] }>(`groups/${encodeURIComponent(id)}/tasks`, query)).tasks;
+  }
+
+  onGroup(id: string, act: 'cancel' | 'hold' | 'release'): Promise<Group> {
+    return this._ask(`groups/${encodeURIComponent(id)}/${act}`, {}, {});
+  }
+
+  groupEvents(id: string, after: number, limit: number): Promise<EventPage> {
+    return this._ask(`groups/${encodeURIComponent(id)}/events`, { after, limit });
   }
 
   decision(id: string): Promise<Decision> {

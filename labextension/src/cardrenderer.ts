@@ -13,6 +13,7 @@ import type { Widget } from '@lumino/widgets';
 import { Panel } from '@lumino/widgets';
 
 import { KeptCard } from './keptcard';
+import { KeptGroup } from './keptgroup';
 import { KeptOutputs } from './keptoutputs';
 import type { PoolModel } from './pool';
 
@@ -25,8 +26,12 @@ const LIVE = '.jd-live';
 /** What ipywidgets writes on a widget whose kernel is gone. */
 const DEAD = '.jupyter-widgets-disconnected';
 
+/** What a card is about: one task, or one group. */
+type About = { readonly task?: string; readonly group?: string };
+type Open = { readonly task: (id: string) => void; readonly group: (id: string) => void };
+
 /** Teach every notebook that is opened from now on to draw cards. */
-export function drawCards(app: JupyterFrontEnd, pool: PoolModel, openTask: (id: string) => void): void {
+export function drawCards(app: JupyterFrontEnd, pool: PoolModel, open: Open): void {
   app.docRegistry.addWidgetExtension('Notebook', {
     createNew: (panel, context) => {
       const { rendermime } = (panel as unknown as { content: { rendermime: IRenderMimeRegistry } }).content;
@@ -34,7 +39,7 @@ export function drawCards(app: JupyterFrontEnd, pool: PoolModel, openTask: (id: 
         {
           safe: false,
           mimeTypes: [CARD],
-          createRenderer: () => new CardRenderer(rendermime, context.sessionContext, pool, openTask)
+          createRenderer: () => new CardRenderer(rendermime, context.sessionContext, pool, open)
         },
         RANK
       );
@@ -47,7 +52,7 @@ class CardRenderer extends Panel implements IRenderMime.IRenderer {
     private readonly _rendermime: IRenderMimeRegistry,
     private readonly _session: ISessionContext,
     private readonly _pool: PoolModel,
-    private readonly _openTask: (id: string) => void
+    private readonly _open: Open
   ) {
     super();
     this.addClass('jp-diamond-card');
@@ -57,12 +62,11 @@ class CardRenderer extends Panel implements IRenderMime.IRenderer {
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     this._model = model;
-    const { task } = model.data[CARD] as { task: string };
-    if (this._server?.taskId !== task) {
+    const about = model.data[CARD] as About;
+    if (this._server?.about !== (about.group ?? about.task)) {
       this._server?.dispose();
       this._outputs?.dispose();
-      this._server = new KeptCard(this._pool, task, () => this._openTask(task));
-      this._server.changed.connect(() => this._choose());
+      this._server = this._keep(about);
       this.addWidget(this._server);
       this._outputs = new KeptOutputs(this._rendermime, this._pool.api);
       this.addWidget(this._outputs);
@@ -76,6 +80,19 @@ class CardRenderer extends Panel implements IRenderMime.IRenderer {
     }
     this._askWidget();
     this._choose();
+  }
+
+  private _keep(about: About): KeptCard | KeptGroup {
+    if (about.group !== undefined) {
+      const group = about.group;
+      const kept = new KeptGroup(this._pool, group, () => this._open.group(group));
+      kept.changed.connect(() => this._choose());
+      return kept;
+    }
+    const task = about.task ?? '';
+    const kept = new KeptCard(this._pool, task, () => this._open.task(task));
+    kept.changed.connect(() => this._choose());
+    return kept;
   }
 
   override dispose(): void {
@@ -125,7 +142,7 @@ class CardRenderer extends Panel implements IRenderMime.IRenderer {
     }
     const node = this._widget?.node;
     const live = !this._gone && node?.querySelector(LIVE) != null && node.querySelector(DEAD) === null;
-    const known = !live && this._server?.task != null;
+    const known = !live && this._server?.known === true;
     this._widget?.setHidden(!live);
     this._server?.setHidden(!known);
     this._outputs?.setHidden(!known);
@@ -157,7 +174,7 @@ class CardRenderer extends Panel implements IRenderMime.IRenderer {
   private _gone = false;
   private _model: IRenderMime.IMimeModel | null = null;
   private _widget: IRenderMime.IRenderer | null = null;
-  private _server: KeptCard | null = null;
+  private _server: KeptCard | KeptGroup | null = null;
   private _outputs: KeptOutputs | null = null;
   private _kept: Widget | null = null;
 }

@@ -11,8 +11,10 @@ const TRAVELS: { readonly [way in Captured['travels']]: string } = {
   refused: 'refused'
 };
 
+type Sent = Pick<Task, 'language' | 'notebook' | 'outputs' | 'source'> & { readonly captured?: readonly Captured[] };
+
 /** What ran: the cell's text, the names that travelled with it, the names that come back. */
-export function CellTab(props: { task: Task }): JSX.Element {
+export function CellTab(props: { task: Sent }): JSX.Element {
   const { task } = props;
   return (
     <div className="jp-diamond-cell">
@@ -24,11 +26,12 @@ export function CellTab(props: { task: Task }): JSX.Element {
       <pre className="jp-diamond-source" tabIndex={0} aria-label="The cell">
         {task.source}
       </pre>
-      {task.captured.length === 0 ? (
-        <p className="jp-diamond-empty">The cell took no names along.</p>
-      ) : (
-        <Names captured={task.captured} />
-      )}
+      {task.captured !== undefined &&
+        (task.captured.length === 0 ? (
+          <p className="jp-diamond-empty">The cell took no names along.</p>
+        ) : (
+          <Names captured={task.captured} />
+        ))}
     </div>
   );
 }

@@ -3,8 +3,9 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
 
-import type { TaskSummary } from './api-types';
+import type { Group, Outcome, TaskSummary } from './api-types';
 import { endedSentence, endedTogether, sameNotebook } from './endedtext';
+import { groupEndedSentence } from './grouptext';
 import type { PoolModel } from './pool';
 
 /** More that end at once are told of together. */
@@ -16,9 +17,10 @@ export class EndedNotices {
   constructor(
     private readonly _app: JupyterFrontEnd,
     private readonly _pool: PoolModel,
-    private readonly _open: { task: (id: string) => void; sidebar: () => void }
+    private readonly _open: { task: (id: string) => void; group: (id: string) => void; sidebar: () => void }
   ) {
     _pool.ended.connect((_, tasks) => void this._tell(tasks));
+    _pool.groupsEnded.connect((_, groups) => groups.forEach(group => this._tellGroup(group)));
   }
 
   /** The user's setting. */
@@ -39,7 +41,13 @@ export class EndedNotices {
     }
   }
 
-  private _emit(message: string, tasks: readonly TaskSummary[], label: string, callback: () => void): void {
+  private _tellGroup(group: Group): void {
+    if (this.enabled && !this._isShown(group.notebook.path)) {
+      this._emit(groupEndedSentence(group), [group], 'Open group', () => this._open.group(group.id));
+    }
+  }
+
+  private _emit(message: string, tasks: readonly { outcome: Outcome | null }[], label: string, callback: () => void): void {
     const good = tasks.every(task => task.outcome === 'OK');
     const bad = tasks.some(task => task.outcome !== 'OK' && task.outcome !== 'CANCELLED');
     const actions = [
@@ -57,11 +65,17 @@ export class EndedNotices {
     if (document.hidden) {
       return false;
     }
-    const path = await this._pool.api.task(task.id).then(
-      found => found.notebook.path,
-      () => null
+    return this._isShown(
+      await this._pool.api.task(task.id).then(
+        found => found.notebook.path,
+        () => null
+      )
     );
-    return path !== null && [...this._app.shell.widgets('main')].some(widget => widget.isVisible && shows(widget, path));
+  }
+
+  private _isShown(path: string | null): boolean {
+    const widgets = path === null || document.hidden ? [] : [...this._app.shell.widgets('main')];
+    return widgets.some(widget => widget.isVisible && shows(widget, path ?? ''));
   }
 }
 

@@ -1,7 +1,6 @@
 import * as React from 'react';
 
-import type { PoolApi } from './api';
-import type { Event, Task } from './api-types';
+import type { Event, EventPage } from './api-types';
 import { useNow } from './clock';
 import { moment } from './format';
 import { useLoaded } from './loadable';
@@ -9,10 +8,12 @@ import { useLoaded } from './loadable';
 const PAGE = 200;
 const AT_MOST = 2000;
 
-/** All facts about the task in their order; append-only, so each number is forever. */
-export function EventsTab(props: { api: PoolApi; task: Task }): JSX.Element {
-  const { api, task } = props;
-  const { value, problem } = useLoaded(() => allEvents(api, task.id), `${task.id} ${task.version}`);
+type Load = (after: number, limit: number) => Promise<EventPage>;
+
+/** All facts about a task or a group in their order; append-only, so each number is forever. */
+export function EventsTab(props: { load: Load; about: { id: string; version: number } }): JSX.Element {
+  const { load, about } = props;
+  const { value, problem } = useLoaded(() => allEvents(load), `${about.id} ${about.version}`);
   const now = useNow(false);
   if (value === null) {
     return <p className="jp-diamond-empty">{problem === '' ? 'Reading the events…' : problem}</p>;
@@ -43,11 +44,11 @@ export function EventsTab(props: { api: PoolApi; task: Task }): JSX.Element {
   );
 }
 
-async function allEvents(api: PoolApi, id: string): Promise<Event[]> {
+async function allEvents(load: Load): Promise<Event[]> {
   const events: Event[] = [];
   let cursor = 0;
   while (events.length < AT_MOST) {
-    const page = await api.events(id, cursor, PAGE);
+    const page = await load(cursor, PAGE);
     events.push(...page.events);
     if (page.events.length < PAGE || page.cursor <= cursor) {
       break;

@@ -10,6 +10,7 @@ import { PoolApi } from './api';
 import { drawCards } from './cardrenderer';
 import { TaskPanel } from './details';
 import { EndedNotices } from './endednotice';
+import { GroupPanel } from './groupdetails';
 import { diamondIcon } from './icon';
 import { PoolModel } from './pool';
 import { DiamondSidebar, SIDEBAR_ID } from './sidebar';
@@ -23,6 +24,7 @@ export namespace CommandIDs {
   export const open = 'diamond:open';
   export const refresh = 'diamond:refresh';
   export const openTask = 'diamond:open-task';
+  export const openGroup = 'diamond:open-group';
 }
 
 const plugin: JupyterFrontEndPlugin<void> = {
@@ -43,8 +45,19 @@ async function activate(
 ): Promise<void> {
   const pool = new PoolModel(new PoolApi(app.serviceManager.serverSettings), app.serviceManager);
   const tracker = new WidgetTracker<TaskPanel>({ namespace: 'jupyter-diamond-tasks' });
+  const groups = new WidgetTracker<GroupPanel>({ namespace: 'jupyter-diamond-groups' });
+  const open = {
+    task: (id: string) => void app.commands.execute(CommandIDs.openTask, { id }),
+    group: (id: string) => void app.commands.execute(CommandIDs.openGroup, { id })
+  };
   addCommands(app, pool, tracker, palette);
-  drawCards(app, pool, id => void app.commands.execute(CommandIDs.openTask, { id }));
+  addGroupCommand(app, pool, groups, open.task);
+  drawCards(app, pool, open);
+  void restorer?.restore(groups, {
+    command: CommandIDs.openGroup,
+    args: panel => ({ id: panel.groupId }),
+    name: panel => panel.groupId
+  });
   void restorer?.restore(tracker, {
     command: CommandIDs.openTask,
     args: panel => ({ id: panel.taskId }),
@@ -56,14 +69,15 @@ async function activate(
     rank: 20
   });
   const notices = new EndedNotices(app, pool, {
-    task: id => void app.commands.execute(CommandIDs.openTask, { id }),
+    ...open,
     sidebar: () => void app.commands.execute(CommandIDs.open)
   });
   const rank = await readSettings(pool, notices, registry);
   const folds: { [site: string]: boolean } = {};
   const sidebar = new DiamondSidebar({
     pool,
-    openTask: id => void app.commands.execute(CommandIDs.openTask, { id }),
+    openTask: open.task,
+    openGroup: open.group,
     folds,
     saveFolds: folds => void stateDb?.save(FOLDS, folds)
   });
@@ -107,6 +121,27 @@ function addCommands(
   for (const command of [CommandIDs.open, CommandIDs.refresh]) {
     palette?.addItem({ command, category: 'Diamond' });
   }
+}
+
+function addGroupCommand(
+  app: JupyterFrontEnd,
+  pool: PoolModel,
+  tracker: WidgetTracker<GroupPanel>,
+  openTask: (id: string) => void
+): void {
+  app.commands.addCommand(CommandIDs.openGroup, {
+    label: 'Open a Diamond Group',
+    execute: args => {
+      const id = String(args['id'] ?? '');
+      let panel = tracker.find(each => each.groupId === id);
+      if (panel === undefined) {
+        panel = new GroupPanel(pool, id, openTask);
+        app.shell.add(panel, 'main');
+        void tracker.add(panel);
+      }
+      app.shell.activateById(panel.id);
+    }
+  });
 }
 
 /** Follows the settings; answers the rank, which holds from the next page load on. */

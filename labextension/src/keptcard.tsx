@@ -13,17 +13,21 @@ import { stateSign } from './vocabulary';
 export class KeptCard extends ReactWidget {
   constructor(
     private readonly _pool: PoolModel,
-    readonly taskId: string,
+    readonly about: string,
     private readonly _open: () => void
   ) {
     super();
     this.addClass('jp-diamond-keptcard');
-    this.node.dataset['keptTask'] = taskId;
+    this.node.dataset['keptTask'] = about;
     this._clock = new Clock(() => _pool.serverSkew);
   }
 
   readonly changed = new Signal<this, void>(this);
   task: Task | null = null;
+
+  get known(): boolean {
+    return this.task !== null;
+  }
 
   /** Follow the task from now on. */
   watch(): void {
@@ -60,7 +64,7 @@ export class KeptCard extends ReactWidget {
 
   private async _reload(): Promise<void> {
     try {
-      this.task = await this._pool.api.task(this.taskId);
+      this.task = await this._pool.api.task(this.about);
     } catch {
       return; // what the notebook has kept is shown instead; the sidebar says what is wrong with the server
     }
@@ -72,7 +76,7 @@ export class KeptCard extends ReactWidget {
   }
 
   private _onPool(): void {
-    const newest = this._pool.summary(this.taskId)?.version ?? -1;
+    const newest = this._pool.newest(this.about);
     if (this.task === null ? this._pool.link.kind === 'ready' : newest > this.task.version) {
       void this._reload();
     }

@@ -5,7 +5,7 @@ import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
 import { ApiFailure, PoolApi } from './api';
-import type { Snapshot, TaskSummary } from './api-types';
+import type { Group, Snapshot, TaskSummary } from './api-types';
 import { Coalescer } from './coalesce';
 import { LoginModel } from './loginmodel';
 
@@ -52,12 +52,15 @@ export class PoolModel implements IDisposable {
 
   /** Tasks that have ended since this page knows of them. */
   readonly ended = new Signal<this, readonly TaskSummary[]>(this);
+  readonly groupsEnded = new Signal<this, readonly Group[]>(this);
 
   readonly login: LoginModel;
   link: Link = { kind: 'connecting' };
   snapshot: Snapshot | null = null;
   /** Active ones first, then ended ones; both newest first. */
   tasks: readonly TaskSummary[] | null = null;
+  /** Active ones first, then ended ones; both newest first. Their members are not among the tasks. */
+  groups: readonly Group[] = [];
   counts: Counts = { running: 0, pending: 0, unknown: 0 };
   /** The server has ended tasks beyond those listed. */
   more = false;
@@ -137,6 +140,15 @@ export class PoolModel implements IDisposable {
     return this.tasks?.find(task => task.id === id) ?? null;
   }
 
+  group(id: string): Group | null {
+    return this.groups.find(group => group.id === id) ?? null;
+  }
+
+  /** The number of the newest event that this page knows of a task, or of the group that it is a member of. */
+  newest(id: string): number {
+    return this.summary(id)?.version ?? this.group(id.split('-', 1)[0] ?? '')?.version ?? -1;
+  }
+
   isDisposed = false;
 
   dispose(): void {
@@ -163,11 +175,14 @@ export class PoolModel implements IDisposable {
   }
 
   private async _fetchTasks(): Promise<void> {
-    const [active, ended] = await Promise.all([
+    const [active, ended, activeGroups, endedGroups] = await Promise.all([
       this.api.tasks('active', ACTIVE_LIMIT),
-      this.api.tasks('ended', this._endedLimit + 1)
+      this.api.tasks('ended', this._endedLimit + 1),
+      this.api.groups('active', ACTIVE_LIMIT),
+      this.api.groups('ended', PAGE)
     ]);
     this.more = ended.length > this._endedLimit;
+    this._acceptGroups([...new Map([...activeGroups, ...endedGroups].map(group => [group.id, group])).values()]);
     // a task that ended between the two answers is in both: the later answer counts
     const newest = new Map([...active, ...ended.slice(0, this._endedLimit)].map(task => [task.id, task]));
     this._accept([...newest.values()]);
@@ -177,14 +192,11 @@ export class PoolModel implements IDisposable {
     const ended = (task: TaskSummary) => (task.phase === 'ENDED' ? 1 : 0);
     tasks.sort((a, b) => ended(a) - ended(b) || b.created_at.localeCompare(a.created_at));
     const before = new Map(this.tasks?.map(task => [task.id, task]));
-    const kept = tasks.map(task => {
-      const old = before.get(task.id);
-      return old !== undefined && same(old, task) ? old : task;
-    });
+    const kept = keep(before, tasks);
     const moved = this.tasks === null ? [] : kept.filter(task => before.get(task.id)?.state !== task.state);
     const over = this.tasks === null ? [] : kept.filter(task => this._hasJustEnded(task, before.get(task.id)));
     this.tasks = kept;
-    this.counts = tally(kept);
+    this.counts = tally(kept, this.groups);
     this.moved = new Set(moved.filter(task => before.has(task.id)).map(task => task.id));
     this._announce(moved);
     if (over.length > 0) {
@@ -192,8 +204,17 @@ export class PoolModel implements IDisposable {
     }
   }
 
+  private _acceptGroups(groups: Group[]): void {
+    const before = new Map(this.groups.map(group => [group.id, group]));
+    this.groups = keep(before, groups);
+    const over = this.tasks === null ? [] : this.groups.filter(each => this._hasJustEnded(each, before.get(each.id)));
+    if (over.length > 0) {
+      this.groupsEnded.emit(over);
+    }
+  }
+
   /** One that is new here may be an old one of another page of the list, or so short that nobody saw it run. */
-  private _hasJustEnded(task: TaskSummary, before: TaskSummary | undefined): boolean {
+  private _hasJustEnded(task: TaskSummary | Group, before: TaskSummary | Group | undefined): boolean {
     const isNew = Date.parse(task.created_at) - this.serverSkew >= this._openedAt;
     return task.phase === 'ENDED' && (before === undefined ? isNew : before.phase !== 'ENDED');
   }
@@ -281,14 +302,40 @@ export class PoolModel implements IDisposable {
   private _timer = 0;
 }
 
-function tally(tasks: readonly TaskSummary[]): Counts {
+/** How many jobs are in which phase; those of groups count one by one. */
+function tally(tasks: readonly TaskSummary[], groups: readonly Group[]): Counts {
   const of = (phase: string) => tasks.filter(task => task.phase === phase).length;
-  return { running: of('RUNNING'), pending: of('PENDING'), unknown: of('UNKNOWN') };
+  const found = { running: of('RUNNING'), pending: of('PENDING'), unknown: of('UNKNOWN') };
+  for (const group of groups) {
+    for (const [state, count] of Object.entries(group.states)) {
+      const word = PHASES[state];
+      if (word !== undefined) {
+        found[word] += count;
+      }
+    }
+  }
+  return found;
 }
 
+const PHASES: { readonly [state: string]: keyof Counts } = {
+  waiting: 'pending',
+  staging_in: 'pending',
+  submitting: 'pending',
+  pending: 'pending',
+  configuring: 'pending',
+  running: 'running',
+  suspended: 'running',
+  completing: 'running',
+  unknown: 'unknown',
+  submit_unknown: 'unknown'
+};
+
 /** Equal rows keep their identity, so that React leaves them alone. */
-function same(a: TaskSummary, b: TaskSummary): boolean {
-  return a.version === b.version && JSON.stringify(a) === JSON.stringify(b);
+function keep<T extends { id: string; version: number }>(before: ReadonlyMap<string, T>, rows: T[]): T[] {
+  return rows.map(row => {
+    const old = before.get(row.id);
+    return old !== undefined && old.version === row.version && JSON.stringify(old) === JSON.stringify(row) ? old : row;
+  });
 }
 
 /** `2 running · 1 pending`, or an empty string when nothing is active. */

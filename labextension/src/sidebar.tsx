@@ -16,6 +16,7 @@ export const SIDEBAR_ID = 'jupyter-diamond-sidebar';
 export interface SidebarOptions {
   readonly pool: PoolModel;
   readonly openTask: (id: string) => void;
+  readonly openGroup: (id: string) => void;
   /** Sites that the user folded or unfolded, by name. */
   readonly folds: { [site: string]: boolean };
   readonly saveFolds: (folds: { [site: string]: boolean }) => void;
@@ -54,7 +55,7 @@ export class DiamondSidebar extends ReactWidget implements Folds {
   protected override render(): JSX.Element {
     return (
       <ClockContext.Provider value={this._clock}>
-        <Panel pool={this._options.pool} folds={this} openTask={this._options.openTask} />
+        <Panel options={this._options} folds={this} />
       </ClockContext.Provider>
     );
   }
@@ -79,8 +80,9 @@ export class DiamondSidebar extends ReactWidget implements Folds {
   private readonly _clock: Clock;
 }
 
-function Panel(props: { pool: PoolModel; folds: Folds; openTask: (id: string) => void }): JSX.Element {
-  const { pool, folds, openTask } = props;
+function Panel(props: { options: SidebarOptions; folds: Folds }): JSX.Element {
+  const { options, folds } = props;
+  const { pool, openTask, openGroup } = options;
   useSignal(pool.changed);
   const known = pool.link.kind === 'ready' || pool.snapshot !== null;
   return (
@@ -106,7 +108,7 @@ function Panel(props: { pool: PoolModel; folds: Folds; openTask: (id: string) =>
         {known && <SitesView pool={pool} folds={folds} />}
         {known && <Identity pool={pool} />}
       </section>
-      {known && <TasksView pool={pool} openTask={openTask} />}
+      {known && <TasksView pool={pool} openTask={openTask} openGroup={openGroup} />}
       <Announcer pool={pool} />
     </>
   );

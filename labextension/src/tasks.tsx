@@ -1,8 +1,9 @@
 import * as React from 'react';
 
-import type { TaskSummary } from './api-types';
+import type { Group, TaskSummary } from './api-types';
 import { ThinBar } from './bar';
 import { useNow } from './clock';
+import { GroupRow } from './grouprow';
 import { Mark } from './marks';
 import { PoolModel, countsLine } from './pool';
 import { elapsedShare, endedText, sentence, stateWords, timeText, where } from './tasktext';
@@ -11,13 +12,20 @@ import { stateSign } from './vocabulary';
 /** Rows drawn at once; the rest come page by page, so that a thousand tasks cost no more than two hundred. */
 const PAGE = 200;
 
-export function TasksView(props: { pool: PoolModel; openTask: (id: string) => void }): JSX.Element {
-  const { pool, openTask } = props;
+interface ViewProps {
+  pool: PoolModel;
+  openTask: (id: string) => void;
+  openGroup: (id: string) => void;
+}
+
+export function TasksView(props: ViewProps): JSX.Element {
+  const { pool, openTask, openGroup } = props;
   const [shown, setShown] = React.useState(PAGE);
   const list = React.useRef<HTMLUListElement>(null);
   const tasks = pool.tasks;
-  const rows = tasks?.slice(0, shown) ?? [];
-  const hidden = (tasks?.length ?? 0) - rows.length;
+  const all = merged(pool);
+  const rows = all.slice(0, shown);
+  const hidden = all.length - rows.length;
   const older = () => {
     setShown(shown + PAGE);
     if (hidden <= PAGE && pool.more) {
@@ -31,15 +39,19 @@ export function TasksView(props: { pool: PoolModel; openTask: (id: string) => vo
         <span className="jp-diamond-counts">{countsLine(pool.counts)}</span>
       </header>
       {tasks === null && <p className="jp-diamond-empty">Reading the tasks…</p>}
-      {tasks?.length === 0 && (
+      {tasks !== null && all.length === 0 && (
         <p className="jp-diamond-empty">
           No tasks yet. Start a cell with <code>%%diamond_submit</code>.
         </p>
       )}
       <ul className="jp-diamond-tasks" ref={list} onKeyDown={moveFocus} aria-label="Tasks, newest first">
-        {rows.map((task, at) => (
-          <TaskRow key={task.id} task={task} fresh={pool.moved.has(task.id)} first={at === 0} openTask={openTask} />
-        ))}
+        {rows.map((row, at) =>
+          'members' in row ? (
+            <GroupRow key={row.id} group={row} first={at === 0} {...{ pool, openTask, openGroup }} />
+          ) : (
+            <TaskRow key={row.id} task={row} fresh={pool.moved.has(row.id)} first={at === 0} openTask={openTask} />
+          )
+        )}
       </ul>
       {(hidden > 0 || pool.more) && (
         <button type="button" className="jp-diamond-link jp-diamond-older" data-action="older" onClick={older}>
@@ -47,6 +59,18 @@ export function TasksView(props: { pool: PoolModel; openTask: (id: string) => vo
         </button>
       )}
     </section>
+  );
+}
+
+/** Groups among tasks: active ones first, then ended ones; both newest first. */
+function merged(pool: PoolModel): (TaskSummary | Group)[] {
+  const tasks = pool.tasks ?? [];
+  if (pool.groups.length === 0) {
+    return [...tasks];
+  }
+  const ended = (row: TaskSummary | Group) => (row.phase === 'ENDED' ? 1 : 0);
+  return [...tasks, ...pool.groups].sort(
+    (a, b) => ended(a) - ended(b) || b.created_at.localeCompare(a.created_at)
   );
 }
 

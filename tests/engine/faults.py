@@ -60,6 +60,12 @@ class FaultyScheduler:
         self.times -= 1
         return self.submit.format(real)
 
+    def member(self, job, at):
+        return self.inner.member(job, at)
+
+    def array_of(self, job):
+        return self.inner.array_of(job)
+
     def __getattr__(self, name):
         return getattr(self.inner, name)
 

@@ -101,6 +101,22 @@ def test_a_log_comes_along_whatever_is_in_it_and_only_when_the_look_is_over_anyh
     assert (news[0].log, news[0].log_offset, news[0].end) == (LOG[3:], 3, None)
 
 
+def test_a_script_that_has_waited_in_vain_tells_whose_log_ends_in_the_schedulers_words(folders, monkeypatch):
+    """Slurm kills a batch job without a signal first: no file of its own tells that somebody cancelled it."""
+    monkeypatch.setattr("jupyter_diamond.engine.far_look._NOTICES_S", 0)
+    words = b"step 7\nslurmstepd-cn01: error: *** JOB 12 ON cn01 CANCELLED AT 2026-03-01T12:00:00 ***\n"
+    (folders[0] / "job.out").write_bytes(b"x\n" * 9000)
+    (folders[1] / "job.out").write_bytes(b"==> /elsewhere/job.out <==\n" + b"\xff" * 9000 + b"\n" + words)
+    known = [(folder, True) for folder in (*folders, folders[0] / "gone")]
+    out, _ = run(script(known, for_s=0, notice=b"slurmstepd")).communicate(timeout=20)
+    news = parse_look(out, folders=[str(folder) for folder, _ in known])
+    assert {i: (seen.noticed, seen.end) for i, seen in news.items()} == {1: (True, None)}
+    one, _ = run(script(known[1:2], for_s=0, notice=b"slurmstepd")).communicate(timeout=20)
+    assert parse_look(one, folders=[str(folders[1])])[0].noticed
+    begun, _ = run(script([(folders[1], False)], for_s=0, notice=b"slurmstepd")).communicate(timeout=20)
+    assert begun == b"", "one that has not started is not looked at"
+
+
 def test_the_last_piece_of_a_log_comes_with_the_end(folders):
     (folders[1] / "job.out").write_bytes(LOG)
     (folders[1] / "end.json").write_text(json.dumps(END))
@@ -157,7 +173,7 @@ class Jobs:
         monkeypatch.setattr("jupyter_diamond.engine.far_look._SOON_S", 0.1)
         monkeypatch.setattr("jupyter_diamond.engine.far_look._SELDOM_S", 0.8)
         self.there, self.noted, self.changed = [], [], asyncio.Event()
-        link = SimpleNamespace(name="delta", transport=transport)
+        link = SimpleNamespace(name="delta", transport=transport, scheduler=SimpleNamespace(end_notice=b""))
         log = logging.getLogger("diamond.test")
         self.looks = FarLooks(link, log, lambda: list(self.there), self.note, lambda: 0.2, self.changed)
 

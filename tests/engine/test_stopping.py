@@ -57,7 +57,9 @@ def left_over():
 
 @pytest.mark.slurm
 @pytest.mark.sshd
-async def test_acts_that_are_under_way_are_left_at_once_and_found_again(bench, testbed, node, tmp_path, monkeypatch):
+async def test_acts_that_are_under_way_are_left_at_once_and_found_again(
+    bench, testbed, node, tmp_path, monkeypatch, caplog
+):
     """The line is silent in the middle of a submission, a cancel, a wait for news, a probe and a post of news."""
     monkeypatch.setenv(SECRET, "a secret of 16 or more characters")
     bench.sites_path = testbed.sites_yaml(tmp_path / "sites.yaml", tmp_path / "work", names=["delta"], nodes=[node])
@@ -88,8 +90,9 @@ async def test_acts_that_are_under_way_are_left_at_once_and_found_again(bench, t
         probing.cancel()
         post.close()
     assert took < MOST_S
+    assert "left behind" not in caplog.text
     node.line.release()
-    again = await bench.start(lookup_for_s=5.0)
+    again = await bench.start(lookup_for_s=1.0)
     done = await ended(again, wanted, seconds=120)
     assert done.state is State.COMPLETED, done.cause
     assert (tmp_path / "runs").read_text() == "run "

@@ -9,9 +9,10 @@ from jupyter_diamond.model.decision import Candidate, Decision, Verdict
 from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.forecast import Estimate, Forecast
+from jupyter_diamond.model.group import Group, GroupShare, MemberSummary
 from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.snapshot import NodeShape, Record, SiteReading, Snapshot
-from jupyter_diamond.model.states import ReasonClass, State
+from jupyter_diamond.model.states import Phase, ReasonClass, State
 from jupyter_diamond.model.task import Attempt, Captured, NotebookCell, Task, TaskSummary
 
 GB = 1 << 30
@@ -119,6 +120,39 @@ def tasks() -> list[Task]:
         task("t-old", "warmup", State.CANCELLED, version=14, created=90000, ended_at=ago(88000), cause="Cancelled by ana while it was pending."),
         task("t-slow", "grid", State.TIMEOUT, version=13, created=200000, started_at=ago(190000), ended_at=ago(175600),
              cause="Stopped at its limit of 4 h. Ask for more time, or save and resume."),
+    ]  # fmt: skip
+
+
+def group(ident: str = "g0sweep", name: str = "sweep", count: int = 100, *, version: int, **facts: Any) -> Group:
+    """A sweep of which 37 have ended, three of them badly."""
+    states = {State.COMPLETED: 34, State.RUNNING: 20, State.PENDING: 43, State.OUT_OF_MEMORY: 2, State.FAILED: 1}
+    shares = (
+        GroupShare(site="anvil", partition="shared", waiting=43, ended=7, wait_s=600),
+        GroupShare(site="delta", partition="cpu", running=20, ended=30),
+    )
+    base: dict[str, Any] = {
+        "id": ident, "name": name, "phase": Phase.RUNNING, "members": count, "states": states, "shares": shares,
+        "params": ("lr", "opt"), "outputs": ("score",), "source": "score = train(lr, opt)\n", "created_at": ago(600),
+        "envelope": Envelope(), "why_here": "two places together end it soonest", "version": version, "digest": "0" * 64,
+        "notebook": NotebookCell(path="experiments/sweep.ipynb"),
+    }  # fmt: skip
+    return Group(**{**base, **facts})
+
+
+def members(of: Group) -> list[MemberSummary]:
+    """As many as have begun, in the order of their states."""
+    order = [state for state, count in of.states.items() for _ in range(count)]
+    oom = "Killed for memory: asked 32 GB, peaked above it."
+    causes = {State.OUT_OF_MEMORY: oom, State.FAILED: "ValueError: no <b>lr</b>"}
+    return [
+        MemberSummary(
+            id=f"{of.id}-{index}", name=f"{of.name}[{index}]", group=of.id, index=index, state=state, phase=state.phase,
+            outcome=state.outcome, site="anvil" if state is State.PENDING else "delta",
+            partition="shared" if state is State.PENDING else "cpu", created_at=ago(600), attempts=1, version=index,
+            started_at=None if state is State.PENDING else ago(500), ended_at=ago(100) if state.terminal else None,
+            walltime_s=3600, cause=causes.get(state, ""), params={"lr": 10.0 ** -(index % 5), "opt": "adam"},
+        )
+        for index, state in enumerate(order)
     ]  # fmt: skip
 
 

@@ -17,8 +17,9 @@ from tornado import web
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import Value
+from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.login import Login, LoginStart
-from jupyter_diamond.model.states import State
+from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.views import ErrorView, EventPage, Limits, LogChunk, Status
 
 SCHEMA = "https://schema.jupyter-diamond.org/pool/v1"
@@ -28,7 +29,7 @@ EVENT_SCHEMA = {
     "title": "Something of the pool changed",
     "type": "object",
     "properties": {
-        "kind": {"enum": ["task", "site", "login"]},
+        "kind": {"enum": ["task", "group", "site", "login"]},
         "id": {"type": "string"},
         "version": {"type": "integer"},
     },
@@ -66,6 +67,7 @@ class Stub:
 
     def __init__(self) -> None:
         self.tasks = {task.id: task for task in canned.tasks()}
+        self.groups: dict[str, Group] = {}
         self.sites = canned.sites()
         self.logs = {"t-fit": "".join(f"epoch {n}  loss {1 / (n + 3):.3f}\n" for n in range(14))}
         self.login = FakeLogin()
@@ -96,6 +98,10 @@ class Stub:
         if what == "login":
             self.login.order(order)
             return ("login", "login")
+        if what == "group":
+            made = canned.group(version=self.seq, **order)
+            self.groups[made.id] = made
+            return ("group", made.id)
         if what == "fill":
             return self._fill(order["count"], order.get("name", "bulk"))
         if what == "site":
@@ -170,6 +176,9 @@ class Api(APIHandler):
             return self._answer(stub.sites)
         if head == "login":
             return self._login(stub.login.state)
+        return self._groups(*rest.split("/")) if head == "groups" else self._tasks(rest)
+
+    def _tasks(self, rest: str) -> None:
         if rest == "":
             return self._list()
         return self._task(*rest.split("/"))
@@ -191,6 +200,21 @@ class Api(APIHandler):
         rows.sort(key=lambda task: task.created_at, reverse=True)
         limit = int(self.get_argument("limit", "100"))
         self._answer({"tasks": [canned.summary(task).model_dump(mode="json") for task in rows[:limit]]})
+
+    def _groups(self, ident: str, what: str = "") -> None:
+        if ident == "":
+            ended = self.get_argument("phase") == "ended"
+            found = [group for group in self.stub.groups.values() if (group.phase is Phase.ENDED) == ended]
+            return self._answer({"groups": [group.model_dump(mode="json") for group in found]})
+        group = self.stub.groups[ident]
+        if what == "":
+            return self._answer(group)
+        if what == "events":
+            return self._answer(EventPage(events=(), cursor=0))
+        wanted = self.get_argument("state", "").split(",")
+        found = [each for each in canned.members(group) if wanted == [""] or each.state.value in wanted]
+        limit = int(self.get_argument("limit"))
+        return self._answer({"tasks": [each.model_dump(mode="json") for each in found[:limit]]})
 
     def _task(self, ident: str, what: str = "") -> None:
         task = self.stub.tasks.get(ident)
@@ -227,7 +251,12 @@ class Api(APIHandler):
         if path.startswith("login"):
             self._log_in(path, json.loads(self.request.body))
             return
-        ident = path.split("/")[1]
+        ident, act = path.split("/")[1:]
+        if path.startswith("groups"):
+            told = {"cancel": {"cancel_requested_by": "you"}, "hold": {"held_by": "you"}, "release": {"held_by": None}}
+            tell(self, self.stub.do({"do": "group", **told[act]}))
+            self._answer(self.stub.groups[ident])
+            return
         tell(self, self.stub.do({"do": "move", "task": ident, "state": "cancelled", "cause": "Cancelled by you."}))
         self._answer(self.stub.tasks[ident])
 

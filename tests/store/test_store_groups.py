@@ -11,6 +11,7 @@ from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.states import Outcome, Phase, State
 from jupyter_diamond.model.task import ArrayPlace
+from jupyter_diamond.store.follows import Following
 from jupyter_diamond.store.groups import Round, Share
 from tests.store.charged import decided
 from tests.store.store_samples import a_decision, a_request, an_attempt, at, put_task
@@ -232,3 +233,17 @@ def test_a_thousand_members_are_written_and_summed_up_in_a_moment(store):
     assert sum(store.groups.get(G).states.values()) == 1000
     progress = store.groups.progress(G)
     assert (len(progress.begun), progress.ended) == (1000, {})
+
+
+def test_a_line_of_a_member_says_what_it_is_given_is_charged_and_came_through(store):
+    put_group(store, decision=decided())
+    attempt = an_attempt("dmd-again", 2).model_copy(update={"step": "resize", "why": "It asks for more."})
+    again = Following(attempt, "ef" * 32, decided(), "task.resize")
+    store.end_attempt(f"{G}-1", 1, at=at(5), changes={"state": State.OUT_OF_MEMORY, "ended_at": at(5)}, following=again)
+    lines = store.groups.tasks("fit")
+    assert [(each.index, each.params, each.before) for each in lines] == [
+        (0, {"lr": 0.0}, ()), (1, {"lr": 0.1}, (State.OUT_OF_MEMORY,)), (2, {"lr": 0.2}, ()), (3, {"lr": 0.3}, ()),
+    ]  # fmt: skip
+    assert [len(each.charges) for each in lines] == [1, 1, 1, 1]
+    assert [each.index for each in store.groups.tasks("fit", states=[State.OUT_OF_MEMORY])] == []
+    assert [each.index for each in store.groups.tasks("fit", after=1, limit=1)] == [2]

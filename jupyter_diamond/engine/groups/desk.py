@@ -15,10 +15,10 @@ from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.errors import Conflict, Infeasible, OverBudget
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted
+from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted, MemberSummary
 from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.states import Phase, State
-from jupyter_diamond.model.task import Task, TaskRequest, TaskSummary
+from jupyter_diamond.model.task import Task, TaskRequest
 from jupyter_diamond.model.views import EventPage
 from jupyter_diamond.placement.budget import too_dear
 from jupyter_diamond.settings import DiamondLimits
@@ -127,7 +127,7 @@ class GroupDesk:
 
     async def tasks(
         self, ref: str, states: Collection[State] = (), limit: int = 10_000, after: int | None = None
-    ) -> tuple[TaskSummary, ...]:
+    ) -> tuple[MemberSummary, ...]:
         """Its members that have begun, by their number. Raises NotFound."""
         return await self._ledger.do(self._ledger.store.groups.tasks, ref, states, limit, after)
 

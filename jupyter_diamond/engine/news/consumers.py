@@ -7,8 +7,9 @@ import time
 from collections.abc import Sequence
 
 from jupyter_diamond.engine.ledger import Ledger
+from jupyter_diamond.engine.news.groups import check_subject
 from jupyter_diamond.engine.news.webhooks import Webhook
-from jupyter_diamond.errors import InvalidRequest
+from jupyter_diamond.errors import InvalidRequest, NotFound
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.continuation import WEBHOOK, Continuation, Cursor, Milestone, Registered, Registration
 from jupyter_diamond.model.event import Event
@@ -27,7 +28,7 @@ class Consumers:
         self.webhook = Webhook(ledger, settings, log)
 
     async def register(self, asked: Registration) -> Registered:
-        """Wake a consumer when something happens to a task. The same id is the same continuation.
+        """Wake a consumer when something happens to a task or a group. The same id is the same continuation.
 
         What has happened already wakes at once. Raises NotFound, Conflict, InvalidRequest.
         """
@@ -38,12 +39,26 @@ class Consumers:
                 Pattern(asked.condition.pattern)
             if asked.consumer == WEBHOOK and self.webhook.problem:
                 raise InvalidRequest(self.webhook.problem)
-            task = await self._ledger.do(store.task, asked.subject.removeprefix("task:"))
-            subject = task.id
+            subject = await self._ledger.do(self._subject, asked.subject)
+            check_subject(asked.condition, group=subject.startswith("group:"))
+            subject = subject.partition(":")[2]
         else:
             subject = known.continuation.task_id
         now = from_epoch(time.time())
         return await self._ledger.write(store.continuations.register, asked, subject, now)
+
+    def _subject(self, ref: str) -> str:
+        """In the store's thread: whom a reference means, ``task:ID`` or ``group:ID``. Raises NotFound."""
+        store, (kind, _, rest) = self._ledger.store, ref.partition(":")
+        if kind == "group" and rest:
+            return f"group:{store.groups.get(rest).id}"
+        try:
+            return f"task:{store.task(ref.removeprefix('task:')).id}"
+        except NotFound as no_task:
+            try:
+                return f"group:{store.groups.get(ref).id}"
+            except NotFound:
+                raise no_task from None
 
     async def withdraw(self, continuation_id: str) -> Continuation:
         """Wake nobody for it. Raises NotFound."""
@@ -52,10 +67,9 @@ class Consumers:
         )
 
     async def waiting(self, consumer: str | None = None, ref: str | None = None) -> tuple[Continuation, ...]:
-        """What is waited for, oldest first; by one consumer, or of one task. Raises NotFound."""
+        """What is waited for, oldest first; by one consumer, or of one task or group. Raises NotFound."""
         store = self._ledger.store
-        task = await self._ledger.do(store.task, ref) if ref is not None else None
-        subject = f"task:{task.id}" if task is not None else None
+        subject = await self._ledger.do(self._subject, ref) if ref is not None else None
         return await self._ledger.do(store.continuations.waiting, consumer, subject)
 
     async def wait(self, consumer: str, after: int | None = None, wait: float = 0.0, limit: int = 100) -> EventPage:

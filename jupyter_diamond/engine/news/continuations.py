@@ -16,6 +16,7 @@ from datetime import datetime
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.news.conditions import Match, due, match
+from jupyter_diamond.engine.news.groups import first_failed, group_end, group_news, group_waking, match_group
 from jupyter_diamond.engine.news.log_ear import MOST_HEARD, LogEar
 from jupyter_diamond.engine.news.waking import as_data, waking
 from jupyter_diamond.engine.pace import rest
@@ -23,7 +24,7 @@ from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import DiamondError, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.continuation import Continuation, Milestone, Over
+from jupyter_diamond.model.continuation import AttemptFailed, Continuation, Milestone, Over, Waking
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.parsing.patterns import Pattern
@@ -100,6 +101,8 @@ class Continuations:
             self._forget(str(event.data["subject"]), str(event.data["continuation"]))
         elif (subject := self._subjects.get(event.subject)) is not None:
             subject.look_at = 0.0
+        elif event.type == "attempt.terminal" and (of_group := self._subjects.get(group_of(event.subject))) is not None:
+            of_group.look_at = _earliest(of_group.look_at, time.time() + _HEARD_S)
         else:
             return
         self._wake.set()
@@ -169,7 +172,10 @@ class Continuations:
             self._wake.set()
 
     async def _look(self, name: str, subject: _Subject) -> None:
-        """Judge all that waits for one task."""
+        """Judge all that waits for one task, or one group."""
+        if name.startswith("group:"):
+            await self._look_at_group(name, subject)
+            return
         task = await self._ledger.do(self._ledger.store.task, name.partition(":")[2])
         whole = await self._listen(task, subject) if subject.patterns else True
         waiting = tuple(subject.waiting.values())
@@ -190,6 +196,30 @@ class Continuations:
         if not whole:
             subject.look_at = _earliest(subject.look_at, time.time() + _AGAIN_S)
 
+    async def _look_at_group(self, name: str, subject: _Subject) -> None:
+        """Judge all that waits for one group."""
+        groups, group_id = self._ledger.store.groups, name.partition(":")[2]
+        group, members = await self._ledger.do(lambda: (groups.get(group_id), groups.tasks(group_id)))
+        now = from_epoch(time.time())
+        for each in tuple(subject.waiting.values()):
+            found = match_group(each, group, members)
+            if found is not None and isinstance(each.condition, AttemptFailed):
+                failed = first_failed(members)
+                assert failed is not None, "what was matched is there"
+                task = await self._ledger.do(self._ledger.store.task, failed.id)
+                news = waking(each, task, "fired", found).model_copy(update={"group": group_news(group)})
+                await self._tell(each, "fired", found, news)
+            elif found is not None:
+                await self._tell(each, "fired", found, group_waking(each, group, "fired", found))
+            elif each.expires_at <= now:
+                expired = Match(0, "expired", each.expires_at)
+                await self._tell(each, "expired", expired, group_waking(each, group, "expired", expired))
+            elif group.ended_at is not None:
+                ended = group_end(group)
+                await self._tell(each, "ended", ended, group_waking(each, group, "ended", ended))
+            else:
+                subject.look_at = _earliest(subject.look_at, each.expires_at.timestamp())
+
     async def _events(self, name: str, waiting: Collection[Continuation]) -> tuple[Event, ...]:
         after = min((each.since_event for each in waiting if each.condition.kind in ("state", "trouble")), default=None)
         if after is None:
@@ -197,13 +227,16 @@ class Continuations:
         return await self._ledger.do(self._ledger.store.events, after, _MOST_EVENTS, name)
 
     async def _close(self, wanted: Continuation, task: Task, over: Over, found: Match) -> None:
+        await self._tell(wanted, over, found, waking(wanted, task, over, found))
+
+    async def _tell(self, wanted: Continuation, over: Over, found: Match, news: Waking) -> None:
         """Tell it, once, if this server still advances work."""
         if not await self._holds():
             subject = self._subjects.get(wanted.subject)
             if subject is not None:
                 subject.look_at = time.time() + _AGAIN_S / 10
             return
-        data = as_data(waking(wanted, task, over, found))
+        data = as_data(news)
         close = self._ledger.store.continuations.close
         await self._ledger.write(close, wanted.id, over, data, at=from_epoch(time.time()), dedup_key=found.key)
         self._forget(wanted.subject, wanted.id)
@@ -261,6 +294,11 @@ class Continuations:
         subject.read.add(attempt.n)
         subject.ears.pop(attempt.n, None)
         return True
+
+
+def group_of(subject: str) -> str:
+    """The group that a member's events concern, too."""
+    return f"group:{subject.partition(':')[2].partition('-')[0]}"
 
 
 def _hits(wanted: dict[str, Pattern], lines: list[str]) -> dict[str, str]:

@@ -202,16 +202,25 @@ def _folded(ids: Sequence[str]) -> list[str]:
     ]  # fmt: skip
 
 
-MOST_LISTED = 100
-"""Of more members of one array accounting is asked for all of them: ``sacct`` reads no ranges."""
+_ONLY_AWK = r"""
+BEGIN { n = split(wanted, w, " ")
+  for (i = 1; i <= n; i++) {
+    split(w[i], a, ":"); all[a[1]]
+    m = split(a[2], r, ",")
+    for (j = 1; j <= m; j++) { k = split(r[j], e, "-"); for (p = e[1] + 0; p <= e[k] + 0; p++) mine[a[1] "_" p] }
+  }
+}
+NF { id = $at; sub(/\..*/, "", id); split(id, b, "_"); if (!(b[1] in all) || id ~ /\[/ || id in mine) print }"""
 
 
-def _unfolded(ids: Sequence[str]) -> list[str]:
-    others, arrays = _members(ids)
-    listed = [
-        [f"{base}_{at}" for at in places] if len(places) <= MOST_LISTED else [base] for base, places in arrays.items()
-    ]
-    return [*others, *(word for words in listed for word in words)]
+def _only(ids: Sequence[str], fields: Sequence[str]) -> str:
+    """An awk that passes the rows of these members of arrays on, and all others: ``sacct`` is asked for whole arrays.
+
+    It reads no ranges; and members that were cancelled while they waited it knows only together, by their array.
+    """
+    _, arrays = _members(ids)
+    wanted = " ".join(f"{base}:{ranges(places)}" for base, places in arrays.items())
+    return f"awk -F \"$U\" -v wanted={shlex.quote(wanted)} -v at={fields.index('JobID') + 1} '{_ONLY_AWK}'"
 
 
 def queue(jobs: Sequence[NativeJob]) -> str:
@@ -240,10 +249,15 @@ def accounting(jobs: Sequence[NativeJob], *, since: datetime, now: datetime, for
     parts = [_PREAMBLE, 'put me 0 "$uid"\n', form.told]
     for cluster, ids in by_cluster(jobs).items():
         option, suffix = _on(cluster)
-        listed = ",".join(quote(job_id, "the job id") for job_id in _unfolded(ids))
+        others, arrays = _members(ids)
+        listed = ",".join(quote(job_id, "the job id") for job_id in (*others, *arrays))
+        sacct = f"$T sacct{option} {form.options(since, now)} -j {listed}"
+        if arrays:
+            only = f"printf '%s\\n' \"$c\" | {_only(ids, form.fields)}"
+            parts.append(f"told() {{ c=$({sacct}) || return\n{only}; }}\n")
         wanted = "," + ",".join(_bases(ids)) + ","
         parts.append(
-            f"sec accounting{suffix} $T sacct{option} {form.options(since, now)} -j {listed}\n"
+            f"sec accounting{suffix} {'told' if arrays else sacct}\n"
             'if [ "$rc" != 0 ]; then\n'
             f"  shown() {{ c=$($T scontrol{option} -a -o show job) || return\n"
             # JobId=12 ArrayJobId=10 ArrayTaskId=3 …

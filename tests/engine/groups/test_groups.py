@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from functools import partial
 
 import pytest
 
@@ -45,10 +46,14 @@ async def over(service, ref, seconds=60.0):
     return await until(check, seconds)
 
 
+async def running(service, ref, count=1):
+    return (await service.groups.group(ref)).states.get(State.RUNNING, 0) == count
+
+
 async def restarted(bench, service):
     bench.services.remove(service)
     await service.stop()
-    return await bench.start()
+    return await bench.start(lookup_for_s=1.0)
 
 
 async def kinds(service, ref):
@@ -84,6 +89,7 @@ async def test_rounds_follow_each_other_over_restarts_and_each_begins_once(bench
     source = cells.held(gates[0], "pass")
     service = await bench.start()
     group = (await submit(service, source, members(2, 2))).group
+    await until(partial(running, service, group.id, 2))
     service = await restarted(bench, service)
     with pytest.raises(NotFound):
         await service.task("fit[2]")
@@ -126,11 +132,7 @@ async def test_only_so_many_run_at_once(bench, tmp_path):
     service = await bench.start()
     gate = tmp_path / "gate"
     group = (await submit(service, cells.held(gate, "pass"), members(3), at_once=1)).group
-
-    async def running():
-        return (await service.groups.group(group.id)).states.get(State.RUNNING)
-
-    assert await until(running) == 1
+    await until(partial(running, service, group.id))
     tasks = await service.groups.tasks(group.id)
     assert [task.state for task in tasks[1:]] == [State.WAITING, State.WAITING]
     gate.touch()
@@ -140,11 +142,7 @@ async def test_only_so_many_run_at_once(bench, tmp_path):
 async def test_cancel_ends_what_runs_what_waits_and_what_never_began(bench, tmp_path):
     service = await bench.start()
     group = (await submit(service, cells.held(tmp_path / "never", "pass"), members(3, 2), at_once=1)).group
-
-    async def running():
-        return (await service.groups.group(group.id)).states.get(State.RUNNING)
-
-    await until(running)
+    await until(partial(running, service, group.id))
     await service.groups.cancel("fit", "you")
     done = await over(service, group.id)
     assert (done.outcome, done.states, done.cancel_requested_by) == (Outcome.CANCELLED, {State.CANCELLED: 3}, "you")
