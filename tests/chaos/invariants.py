@@ -133,10 +133,10 @@ def _truth(world: World, name: str, task: Task, attempt: Attempt, job: Job) -> N
 
 
 def _never_while_held(world: World, task: Task, events: list[Event]) -> None:
-    """Nothing of a task is sent while its user holds it."""
+    """Nothing of a task is sent while its user holds it; what has started after all is held no more."""
     held = False
     for event in events:
-        if event.type in ("task.held", "task.released"):
+        if event.type in ("task.held", "task.released", "task.stays"):
             held = event.type == "task.held"
         elif event.type == "attempt.submitting" and held:
             world.violated(f"{task.name} was sent while it was held")
