@@ -148,6 +148,8 @@ class Submitter:
             each=lambda task: ({}, {"folder": batch.folder_of(task, folder)}),
             state=State.SUBMITTING, submissions=batch.attempt.submissions + 1,
         )  # fmt: skip
+        if batch.attempt.state is not State.SUBMITTING:
+            return batch  # its user was faster
         return await self._send(batch, inputs)
 
     async def _note(

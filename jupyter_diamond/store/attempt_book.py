@@ -62,7 +62,9 @@ class AttemptBook:
     def update(self, wanted: Sequence[Change], *, at: datetime) -> tuple[Task, ...]:
         """Make these changes, all or none, each with its event; the tasks in the same order.
 
-        One that would lie is left out, as by ``Store.update_attempt``: its task comes back as it is.
+        One that would lie is left out, as by ``Store.update_attempt``: its task comes back as it is. The intent to
+        submit is written for all or for none: not where its user has meanwhile held one, or asked for its end or for
+        another plan.
         """
         with self._database.write(asked_again=True) as connection:
             _change(connection, wanted, at=at)
@@ -96,6 +98,8 @@ def _tasks(connection: Connection, ids: Collection[str]) -> tuple[Task, ...]:
 
 def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -> None:
     before, told = _read(connection, wanted), _told(connection, wanted)
+    if any(each.kind == "attempt.submitting" for each in wanted) and _unwanted(connection, before):
+        return
     facts: list[Fact] = []
     after: list[tuple[str, Attempt]] = []
     for each in wanted:
@@ -120,6 +124,14 @@ def _read(connection: Connection, wanted: Sequence[Change]) -> dict[tuple[str, i
     for task_id, n in asked - found.keys():
         raise unknown(f"{task_id} attempt {n}")
     return found
+
+
+def _unwanted(connection: Connection, before: Mapping[tuple[str, int], Attempt]) -> bool:
+    """Whether something of one of these is not to be sent now."""
+    kept = tasks.c.held_by.is_not(None) | tasks.c.cancel_requested_by.is_not(None)
+    theirs = tasks.c.id.in_({task_id for task_id, _ in before})
+    asked = connection.execute(select(tasks.c.id).where(theirs & kept).limit(1)).first()
+    return asked is not None or any(attempt.withdrawal is not None for attempt in before.values())
 
 
 def _told(connection: Connection, wanted: Sequence[Change]) -> set[tuple[str, str]]:
