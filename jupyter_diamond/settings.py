@@ -110,7 +110,8 @@ class DiamondNews(LoggingConfigurable):
 
     webhook_url = Unicode(
         help="Where news of the consumer 'webhook' are posted: an https address, or one of this machine. Empty: "
-        "nowhere. Environment: JUPYTER_DIAMOND_WEBHOOK_URL."
+        "nowhere. Each comes at least once: Idempotency-Key and Diamond-Sequence tell what comes again. Environment: "
+        "JUPYTER_DIAMOND_WEBHOOK_URL."
     ).tag(config=True)
     webhook_for_s = Float(
         259_200.0, help="How long one piece of news is posted again until it is acknowledged, in seconds: three days."

@@ -8,10 +8,9 @@ import uuid
 from argparse import Namespace
 from pathlib import Path
 
-from jupyter_diamond.engine.lookaround import PUT_BYTES
 from jupyter_diamond.errors import Conflict, DiamondError, InvalidRequest
 from jupyter_diamond.model.group import Group
-from jupyter_diamond.model.looks import Accounted, Check, Preflight
+from jupyter_diamond.model.looks import PUT_BYTES, Accounted, Check, Preflight
 from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.notebook.client import DiamondClient

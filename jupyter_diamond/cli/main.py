@@ -1,35 +1,42 @@
-"""From the words of a line to an exit status."""
+"""From the words of a line to an exit status. Only the module of its verb is loaded: most need no engine, no store."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, ServerUnavailable
 from jupyter_diamond.model.views import ErrorView
 from jupyter_diamond.notebook.client import DiamondClient
 
-from . import acts, charges, forecast, groups, importing, logins, looks, setup, waiting
-from .endpoint_setup import endpoint_setup
 from .grammar import DONE, FAILED, NO_SERVER, NOT_FOUND, USAGE, parser
 from .output import as_json, complain
 from .servers import choose, running
 
-Act = Callable[[DiamondClient, Namespace], int]
-WITHOUT_SERVER: dict[str, Callable[[Namespace], int]] = {
-    "doctor": setup.doctor, "init-sites": setup.init_sites, "auth": logins.auth, "login": logins.login,
-    "logout": logins.logout, "endpoint-setup": endpoint_setup, "import": importing.import_job,
+# a verb, and where what it does stands
+WITHOUT_SERVER = {
+    "doctor": "setup:doctor", "init-sites": "setup:init_sites", "auth": "logins:auth", "login": "logins:login",
+    "logout": "logins:logout", "endpoint-setup": "endpoint_setup:endpoint_setup", "import": "importing:import_job",
 }  # fmt: skip
-WITH_SERVER: dict[str, Act] = {
-    "status": looks.status, "endpoints": looks.endpoints, "resources": looks.resources, "idle": looks.idle,
-    "history": looks.history, "forecast": forecast.forecast, "charges": charges.charges, "tasks": looks.tasks,
-    "task": looks.task, "groups": groups.groups, "group": groups.group,
-    "explain": looks.explain, "logs": looks.logs, "events": looks.events, "env": looks.env,
-    "cancel": acts.cancel, "replan": acts.replan, "hold": acts.hold, "release": acts.release,
-    "exec": acts.execute, "put-file": acts.put_file, "preflight": acts.preflight,
-    "smoke": acts.smoke, "wait": waiting.wait,
+WITH_SERVER = {
+    "status": "looks:status", "endpoints": "looks:endpoints", "resources": "looks:resources", "idle": "looks:idle",
+    "history": "looks:history", "forecast": "forecast:forecast", "charges": "charges:charges", "tasks": "looks:tasks",
+    "task": "looks:task", "groups": "groups:groups", "group": "groups:group",
+    "explain": "looks:explain", "logs": "looks:logs", "events": "looks:events",
+    "env": "looks:env", "cancel": "acts:cancel", "replan": "acts:replan", "hold": "acts:hold",
+    "release": "acts:release", "exec": "acts:execute", "put-file": "acts:put_file", "preflight": "acts:preflight",
+    "smoke": "acts:smoke", "wait": "waiting:wait",
 }  # fmt: skip
+
+
+def act(place: str) -> Callable[..., int]:
+    """What stands at ``module:function`` of this package."""
+    module, _, name = place.partition(":")
+    found: Any = getattr(importlib.import_module(f".{module}", __package__), name)
+    return found  # type: ignore[no-any-return]
 
 
 def run(words: Sequence[str]) -> int:
@@ -37,10 +44,10 @@ def run(words: Sequence[str]) -> int:
     said = parser().parse_args(words)
     try:
         if said.verb in WITHOUT_SERVER:
-            return WITHOUT_SERVER[said.verb](said)
+            return act(WITHOUT_SERVER[said.verb])(said)
         server = choose(running())
         with DiamondClient(lambda: server.address) as client:
-            return WITH_SERVER[said.verb](client, said)
+            return act(WITH_SERVER[said.verb])(client, said)
     except DiamondError as problem:
         return _refused(problem, said)
     except KeyboardInterrupt:

@@ -11,12 +11,11 @@ from typing import TypeVar
 from jupyter_diamond.engine import allowed
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.errors import Conflict, DiamondError, InvalidRequest
-from jupyter_diamond.model.looks import Check, Executed, Preflight, PutFile, SiteEnv
+from jupyter_diamond.model.looks import PUT_BYTES, Check, Executed, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.views import Interpreter
 
 T = TypeVar("T")
 
-PUT_BYTES = 2_000_000
 PREFLIGHT_S = 90.0
 SLOW_PROBE_S = 60.0
 SIMULATED = Check(

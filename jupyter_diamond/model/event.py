@@ -19,7 +19,7 @@ EventType = Literal[
     "group.cancel_requested", "group.held", "group.released", "group.ended",
     "continuation.registered", "continuation.fired", "continuation.expired",
     "continuation.withdrawn",
-    "charge.reserved", "charge.settled", "charge.refused",
+    "charge.reserved", "charge.settled",
 ]  # fmt: skip
 
 

@@ -10,6 +10,8 @@ from .jobs import JobRow, NativeJob
 from .snapshot import Limit
 
 CheckAnswer = Literal["ok", "warn", "fail"]
+PUT_BYTES = 2_000_000
+"""The most that one file put at a site this way may have."""
 
 
 class IdlePlace(Value):

@@ -19,6 +19,10 @@ DATA_BYTES = 8 * 1024
 """The most JSON that one event carries: events are read by every client, bulk belongs in files."""
 _LAST = text("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
 """The last number that was given, also where the event that has it is gone."""
+# made once: every write is followed by a look at the log
+_AFTER = select(events).where(events.c.seq > bindparam("cursor")).order_by(events.c.seq).limit(bindparam("most"))
+_APPEND = insert(events).returning(events.c.seq)
+_VERSION = update(tasks).where(tasks.c.id == bindparam("task")).values(version=bindparam("seq"))
 
 
 def append(
@@ -37,9 +41,9 @@ def append(
         if connection.execute(same).first() is not None:
             return None
     row = {"at": at.timestamp(), "type": kind, "subject": subject, "data": body, "dedup_key": dedup_key}
-    seq = connection.execute(insert(events).returning(events.c.seq), row).scalar_one()
+    seq = connection.execute(_APPEND, row).scalar_one()
     if subject.startswith("task:"):
-        connection.execute(update(tasks).where(tasks.c.id == subject[5:]).values(version=seq))
+        connection.execute(_VERSION, {"task": subject[5:], "seq": seq})
     elif subject.startswith("group:"):
         connection.execute(update(groups).where(groups.c.id == subject[6:]).values(version=seq))
     return Event(seq=seq, at=at, type=kind, subject=subject, data=json.loads(body), dedup_key=dedup_key)
@@ -84,7 +88,7 @@ def after(
     connection: Connection, cursor: int, limit: int, subject: str | None, kinds: Collection[EventType] = ()
 ) -> tuple[Event, ...]:
     """Events that are newer than ``cursor``, oldest first; of some kinds only, if any are named."""
-    query = select(events).where(events.c.seq > cursor).order_by(events.c.seq).limit(limit)
+    query = _AFTER
     if subject is not None:
         query = query.where(events.c.subject == subject)
     if kinds:
@@ -98,7 +102,7 @@ def after(
             data=json.loads(row.data),
             dedup_key=row.dedup_key,
         )
-        for row in connection.execute(query)
+        for row in connection.execute(query, {"cursor": cursor, "most": limit})
     )
 
 

@@ -161,7 +161,7 @@ class Groups:
         """Let it go on, and each of its members that was held."""
         with self._database.write() as connection:
             row = group_rows.row_of(connection, group_id)
-            if row.held_by is not None:
+            if row.held_by is not None and not row.ended:
                 eventlog.append(connection, "group.released", f"group:{row.id}", {"by": by}, at=at)
                 group_rows.change(connection, row.id, held_by=None)
             where = (tasks.c.group_id == row.id) & tasks.c.held_by.is_not(None) & ~tasks.c.ended
@@ -228,6 +228,11 @@ class Groups:
         with self._database.read() as connection:
             query = select(groups.c.id).where(~groups.c.ended).order_by(groups.c.row)
             return tuple(connection.execute(query).scalars())
+
+    def over(self, ids: Collection[str]) -> tuple[str, ...]:
+        """Those of these ids that are of groups which have ended."""
+        with self._database.read() as connection:
+            return tuple(connection.execute(select(groups.c.id).where(groups.c.id.in_(ids), groups.c.ended)).scalars())
 
     def progress(self, group_id: str) -> Progress:
         """How far a group is. Raises NotFound."""

@@ -9,13 +9,16 @@ from jupyter_diamond.model.base import from_epoch
 from . import eventlog
 from .schema import lease
 
+_NOW = select(lease)  # made once: the lease is renewed every few seconds
+_RENEW = update(lease)
+
 
 def take(connection: Connection, holder: str, at: float, ttl_s: float) -> bool:
     """Take or renew the lease inside the caller's write transaction; False while another holds it."""
-    now = connection.execute(select(lease)).first()
+    now = connection.execute(_NOW).first()
     values = {"holder": holder, "expires_at": at + ttl_s, "ttl_s": ttl_s}
     if now is not None and now.holder == holder:
-        connection.execute(update(lease).values(**values))
+        connection.execute(_RENEW, values)
         return True
     if now is not None and _holds(now.expires_at, now.ttl_s, at):
         return False

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from .run import Report, run
+from .run import run
+from .world import Report
 
 
 def base() -> Path:

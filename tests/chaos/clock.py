@@ -172,6 +172,6 @@ def virtual(clock: Clock, rng: random.Random) -> Iterator[None]:
         mock.patch.object(time, "monotonic", clock.monotonic),
         mock.patch.object(secrets, "token_hex", token_hex),
         # hours pass in which nothing but this happens
-        mock.patch.object(engine, "_FOREIGN_NEWS_S", 5.0),
+        mock.patch.object(engine, "_FOREIGN_NEWS_S", 30.0),
     ):
         yield

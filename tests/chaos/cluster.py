@@ -29,7 +29,10 @@ class Job:
     """A job as the cluster itself knows it."""
 
     id: str
+    name: str
+    """What the scheduler calls it; the members of an array have one name."""
     token: str
+    """Of the attempt that it is."""
     folder: Path
     fate: str
     row: dict[str, Any]
@@ -74,23 +77,31 @@ class Cluster:
 
     # ---- what users' commands reach
 
-    def take(self, token: str, folder: Path) -> str:
-        """Put a job into the queue."""
+    def take(self, token: str, folder: Path, ats: str = "-") -> str:
+        """Put a job into the queue, or one for each place of an array."""
+        number = self._next
+        self._next += 1
+        if ats == "-":
+            self._queue(str(number), token, token, folder)
+        else:
+            for at in ats.split(","):
+                self._queue(f"{number}_{at}", token, f"{token}-{at}", folder / at)
+        return str(number)
+
+    def _queue(self, number: str, name: str, token: str, folder: Path) -> None:
         now = self._clock.now
         row = {"raw": "PENDING", "submitted": now, "started": None, "ended": None, "exit": None, "signal": None,
                "by": "", "requeued": False}  # fmt: skip
         fate = self._fates.pop(0) if self._fates else "ok"
-        job = Job(str(self._next), token, folder, fate, row, self._rng.choice((0.0, 30.0, 300.0)))
-        self._next += 1
+        job = Job(number, name, token, folder, fate, row, self._rng.choice((0.0, 30.0, 300.0)))
         job.note(now)
         self.jobs.append(job)
-        self._tell(f"{self.name}: job {job.id} of {token[4:10]} is queued; its fate: {fate}")
+        self._tell(f"{self.name}: job {job.id} of {token[4:]} is queued; its fate: {fate}")
         self._later(job, self._rng.choice(self._plan.waits_s), self._start)
-        return job.id
 
     def cancel(self, ids: Iterable[str], *, waiting_only: bool = False) -> None:
         """As scancel: what waits is gone at once, what runs a little later."""
-        for job in self._newest(set(ids)):
+        for job in self._newest({job.id for job in self.jobs if named(job, set(ids))}):
             if job.over or job.token == STRANGER or (waiting_only and job.row["started"] is not None):
                 continue
             self._tell(f"{self.name}: job {job.id} is cancelled")
@@ -106,6 +117,11 @@ class Cluster:
         return [
             self._line(job, job.row) for job in self._newest({job.id for job in shown}) if job in shown and wanted(job)
         ]
+
+    def old_rows(self, wanted: Callable[[Job], bool]) -> list[str]:
+        """What was true of some jobs before: rows that a careless answer has beside those of now."""
+        found = (job for job in self.jobs if wanted(job) and len(job.history) > 1)
+        return [self._line(job, self._rng.choice(job.history[:-1])[1]) for job in found]
 
     def accounting(self, wanted: Callable[[Job], bool], since: float) -> list[str]:
         """What sacct would print: the newest job of each id, as the books had it some time ago."""
@@ -138,7 +154,7 @@ class Cluster:
         if not self._claims(job):
             job.turned_away = True
             job.note(now, raw="RUNNING", started=now, requeued=False)
-            self._tell(f"{self.name}: job {job.id} of {job.token[4:10]} is turned away by the claim")
+            self._tell(f"{self.name}: job {job.id} of {job.token[4:]} is turned away by the claim")
             self._end(job, "FAILED", files.EXIT_CLAIMED, 0)
             return
         for name in (files.END, files.MANIFEST):
@@ -148,9 +164,20 @@ class Cluster:
         self._clock.at(now, self._news)
         job.spans.append([now, float("inf")])
         job.note(now, raw="RUNNING", started=now, requeued=False)
-        self._tell(f"{self.name}: job {job.id} of {job.token[4:10]} runs the cell, turn {len(job.spans)}")
+        self._tell(f"{self.name}: job {job.id} of {job.token[4:]} runs the cell, turn {len(job.spans)}")
         seconds = WALLTIME_S if job.fate == "timeout" else self._rng.choice(self._plan.runs_s)
+        if job.fate in ("timeout", "node_fail", "preempted", "oom") and self._rng.random() < 0.8:
+            self._save(job)
         self._later(job, seconds, self._requeue if job.fate == "requeued" and not job.turn else self._finish)
+
+    def _save(self, job: Job) -> None:
+        """The work saves something."""
+        script = (job.folder if job.name == job.token else job.folder.parent) / files.JOB_SCRIPT
+        saved = script.read_text().split("\n")[1] if script.exists() else ""
+        if saved:
+            where = saved if job.name == job.token else f"{saved}-{job.folder.name}"
+            (Path(where) / f"step-{job.id}").mkdir(parents=True, exist_ok=True)
+            self._plan.count("checkpoint")
 
     def _claims(self, job: Job) -> bool:
         claim = job.folder / files.CLAIM
@@ -223,7 +250,7 @@ class Cluster:
         for old in reused:
             self._plan.count("ids_anew")
             row = old.row | {"raw": "RUNNING", "submitted": now, "started": now, "ended": None, "exit": None}
-            other = Job(old.id, STRANGER, old.folder, "ok", row, 0.0)
+            other = Job(old.id, STRANGER, STRANGER, old.folder, "ok", row, 0.0)
             other.note(now)
             self.jobs.append(other)
             self._tell(f"{self.name}: {old.id} is somebody else's job now")
@@ -244,7 +271,12 @@ class Cluster:
             return "" if moment is None else f"{EPOCH + moment:.3f}"
 
         words = (
-            job.id, job.token, row["raw"], str(row["exit"] if row["ended"] else ""), str(row["signal"] or ""), row["by"],
+            job.id, job.name, row["raw"], str(row["exit"] if row["ended"] else ""), str(row["signal"] or ""), row["by"],
             "requeued" if row["requeued"] else "", at(row["submitted"]), at(row["started"]), at(row["ended"]),
         )  # fmt: skip
         return US.join(words)
+
+
+def named(job: Job, ids: set[str]) -> bool:
+    """Whether one of these names means this job, or the array that it is a member of."""
+    return job.id in ids or job.id.partition("_")[0] in ids

@@ -7,14 +7,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jupyter_diamond.model.attempt_files import array_folder
+from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.store import Store
 
 from .cluster import STRANGER, Job
+from .plan import CHARGES
+from .sums import check_group, within_caps
 
 if TYPE_CHECKING:
-    from .run import World
+    from .world import World
 
 # what a job's fate may be called, beside COMPLETED for what came to its end
 _CALLED = {
@@ -29,6 +33,8 @@ def check(world: World) -> None:
     store = Store(world.store_path)
     try:
         tasks = [store.task(summary.id) for summary in store.tasks(limit=1000)]
+        groups = store.groups.list(None, None, None, 100)
+        tasks += [task for each in groups for task in store.groups.members(each.id)]
         events = store.events(0, 100_000)
     finally:
         store.close()
@@ -48,9 +54,19 @@ def check(world: World) -> None:
         _never_two_at_once(world, task, jobs)
         for attempt in task.attempts:
             _attempt(world, task, attempt, jobs[attempt.token])
-    wanted = {act.task for act in world.plan.acts if act.what == "submit"}
-    if (names := sorted(task.name for task in tasks)) != sorted(wanted):
+    wanted = {act.task for act in world.plan.acts if act.what == "submit"} - world.refused
+    names = sorted([*(task.name for task in tasks if task.member is None), *(each.name for each in groups)])
+    if names != sorted(wanted):
         world.violated(f"asked for {sorted(wanted)}, and there are {names}")
+    of_subject: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        of_subject[event.subject].append(event)
+    for task in tasks:
+        _never_while_held(world, task, of_subject[f"task:{task.id}"])
+        _charged_once(world, task, of_subject[f"task:{task.id}"])
+    within_caps(world, events)
+    for each in groups:
+        check_group(world, each, [task for task in tasks if task.id.startswith(f"{each.id}-")], of_subject)
 
 
 def _readers(world: World, written: list[int]) -> None:
@@ -94,9 +110,8 @@ def _attempt(world: World, task: Task, attempt: Attempt, jobs: list[Job]) -> Non
     for job in ran:
         if attempt.native is None or attempt.native.id != job.id:
             world.violated(f"{name}: job {job.id} ran, and the store says {attempt.native}")
-    intents = (
-        len(list(Path(attempt.folder).glob("submit.*.*"))) and _highest(Path(attempt.folder)) if attempt.folder else 0
-    )
+    folder = Path(array_folder(attempt.folder) if attempt.array else attempt.folder) if attempt.folder else None
+    intents = _highest(folder) if folder is not None else 0
     if intents > attempt.submissions:
         world.violated(f"{name}: submission {intents} was made, and the store has noted {attempt.submissions}")
     if ran and attempt.state.terminal:
@@ -115,6 +130,28 @@ def _truth(world: World, name: str, task: Task, attempt: Attempt, job: Job) -> N
         world.violated(
             f"{name} is called {attempt.state.value} ({attempt.cause}), and was {job.row['raw']} ({job.fate})"
         )
+
+
+def _never_while_held(world: World, task: Task, events: list[Event]) -> None:
+    """Nothing of a task is sent while its user holds it; what has started after all is held no more."""
+    held = False
+    for event in events:
+        if event.type in ("task.held", "task.released", "task.stays"):
+            held = event.type == "task.held"
+        elif event.type == "attempt.submitting" and held:
+            world.violated(f"{task.name} was sent while it was held")
+
+
+def _charged_once(world: World, task: Task, events: list[Event]) -> None:
+    """Each attempt is reserved once, when it is made, and settled once, when it has ended."""
+    for attempt in task.attempts:
+        mine = [event.type for event in events if event.type in CHARGES and event.data.get("attempt") == attempt.n]
+        wanted = list(CHARGES) if attempt.state.terminal else list(CHARGES[:1])
+        if mine != wanted:
+            world.violated(f"{task.name} attempt {attempt.n} is {attempt.state.value}, and its charges say {mine}")
+        charge = attempt.charge
+        if charge is None or (charge.settled_at is not None) is not attempt.state.terminal:
+            world.violated(f"{task.name} attempt {attempt.n} is {attempt.state.value}, and charged {charge}")
 
 
 def _highest(folder: Path) -> int:

@@ -16,14 +16,24 @@ CALLS = ("submit", "peek", "fence", "lookup", "queue", "accounting", "cancel", "
 """The scripts of a server; a probe only reads."""
 COMMITS = (
     "task.created", "attempt.submitting", "attempt.submitted", "attempt.submit_unknown", "attempt.state_changed",
-    "attempt.result_ready", "attempt.terminal", "attempt.trouble", "task.cancel_requested", "task.retry",
-    "task.resize", "task.migrate",
+    "attempt.result_ready", "attempt.terminal", "attempt.trouble", "task.cancel_requested",
+)  # fmt: skip
+HEALS = ("task.retry", "task.resize", "task.migrate", "task.segment", "task.not_again")
+CHARGES = ("charge.reserved", "charge.settled")
+HOLDS = ("task.held", "task.released", "task.withdrawal", "task.replanned", "task.stays")
+GROUPS = (
+    "group.created", "group.round_started", "group.round_finished", "group.stopped", "group.ended", "group.held",
+    "group.released", "group.cancel_requested",
 )  # fmt: skip
 BOUNDARIES = (
     *(f"{call} {side}" for call in CALLS for side in ("before", "ran", "after")),
-    *(f"commit {kind} {side}" for kind in COMMITS for side in ("before", "after")),
+    *(
+        f"commit {kind} {side}"
+        for kind in (*COMMITS, *HEALS, *CHARGES, *HOLDS, *GROUPS)
+        for side in ("before", "after")
+    ),
 )
-WAY = ("not_sent", "lost_before", "lost_after", "late_run", "slow", "twice", "cut", "garbled")
+WAY = ("not_sent", "lost_before", "lost_after", "late_run", "slow", "twice", "cut", "garbled", "stale", "doubled")
 WINDOWS = (
     "way_down", "hang", "controller_down", "accounting_down", "accounting_late", "site_full", "store_locked",
     "store_full",
@@ -55,8 +65,21 @@ class Act:
     """What the user does."""
 
     at: float
-    what: Literal["submit", "cancel"]
+    what: Literal["submit", "cancel", "hold", "release", "replan", "unpin"]
     task: str
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a task, or a group, asks for beyond one plain run. ``rounds``: how many members each round of a group has."""
+
+    memory: tuple[int, int] = (1, 1)
+    """In GiB: from, to."""
+    segments: int = 1
+    pinned: bool = False
+    rounds: tuple[int, ...] = ()
+    next_round: Literal["ok", "ended"] = "ok"
+    at_once: int | None = None
 
 
 @dataclass
@@ -85,6 +108,11 @@ class Plan:
     waits_s: tuple[float, ...] = (0.05, 1.0, 10.0, 200.0)
     """How long jobs wait in the queue, and how long they run."""
     runs_s: tuple[float, ...] = (0.5, 5.0, 60.0, 300.0)
+    twice_s: tuple[float, ...] = (0.001, 3.0, 120.0)
+    """When a script is delivered once more."""
+    wishes: dict[str, Wish] = field(default_factory=dict)
+    caps: dict[str, list[str]] = field(default_factory=dict)
+    """Settings of what may be spent; a task of one attempt reserves a sixth of a toy-hour."""
     late_s: tuple[float, ...] = (20.0, 90.0, 400.0)
     """How late a script may come of which nobody hears any more."""
     injected: dict[str, int] = field(default_factory=dict)
@@ -114,15 +142,13 @@ def calm(**changes: Any) -> Plan:
 def draw(seed: int) -> Plan:
     """The plan of a seed."""
     rng = random.Random(seed)
-    names = [f"cell{i}" for i in range(rng.choice((1, 2, 2, 3)))]
-    acts = [Act(rng.uniform(0.0, 120.0), "submit", name) for name in names]
-    acts += [
-        Act(act.at + rng.choice((0.01, 0.3, 2.0, 20.0, 90.0, 400.0)), "cancel", act.task)
-        for act in acts
-        if rng.random() < 0.3
-    ]
+    groups = ["sweep0"] if rng.random() < 0.3 else []
+    names = [*groups, *(f"cell{i}" for i in range(rng.choice((1, 2, 2, 3)) - len(groups)))]
+    begun = [Act(rng.uniform(0.0, 120.0), "submit", name) for name in names]
+    acts = [each for act in begun for each in (act, *_meant(rng, act))]
     troubled = rng.choice((0.0, 0.05, 0.15, 0.4))
     favoured = rng.choice(WAY)
+    kinds = _met(acts, groups)
     return Plan(
         seed=seed,
         rates={kind: troubled * (0.5 if kind == favoured else 0.5 / (len(WAY) - 1)) for kind in WAY},
@@ -133,13 +159,61 @@ def draw(seed: int) -> Plan:
             for _ in range(rng.choice((0, 0, 0, 1, 2)))
         ),
         ids_anew=(rng.uniform(30.0, 600.0),) if rng.random() < 0.1 else (),
-        kills=tuple(_kill(rng) for _ in range(rng.choice((0, 1, 2, 3)))),
+        kills=tuple(_kill(rng, kinds) for _ in range(rng.choice((0, 1, 2, 3)))),
         stops=(rng.uniform(1.0, 600.0),) if rng.random() < 0.1 else (),
         acts=tuple(sorted(acts, key=lambda act: act.at)),
         fates=tuple(rng.choice((*FATES, "ok", "ok", "ok")) for _ in range(8)),
         sites=rng.choice((1, 1, 2)),
         waits=rng.choice((0.0, 50.0, 50.0)),
+        forced=_refused_commits(rng, kinds),
+        wishes={name: _wish(rng, group=name in groups) for name in names},
+        caps=rng.choice(({}, {}, {}, {"per_task": ["0.4 toy-hours"]}, {"per_day": ["0.6 toy-hours"]})),
     )
+
+
+def _meant(rng: random.Random, submit: Act) -> list[Act]:
+    """What its user does about it later: what is held is released, or ended."""
+    acts, at = list[Act](), submit.at
+    if rng.random() < 0.3:
+        at += rng.choice((0.01, 0.3, 2.0, 20.0))
+        acts.append(Act(at, "hold", submit.task))
+        at += rng.choice((0.3, 5.0, 60.0, 300.0))
+        acts.append(Act(at, "release", submit.task))
+    if rng.random() < 0.3:
+        at += rng.choice((0.01, 2.0, 20.0))
+        acts.append(Act(at, rng.choice(("replan", "unpin")), submit.task))
+    if rng.random() < 0.3:
+        acts.append(Act(submit.at + rng.choice((0.01, 0.3, 2.0, 20.0, 90.0, 400.0)), "cancel", submit.task))
+    return acts
+
+
+def _wish(rng: random.Random, *, group: bool) -> Wish:
+    wish = Wish(
+        memory=rng.choice(((1, 1), (1, 8), (1, 8))), segments=rng.choice((1, 1, 3)), pinned=rng.random() < 0.2,
+    )  # fmt: skip
+    if not group:
+        return wish
+    rounds = tuple(rng.choice((1, 2, 3)) for _ in range(rng.choice((1, 1, 2, 3))))
+    return replace(
+        wish, rounds=rounds, segments=1, next_round=rng.choice(("ok", "ended")), at_once=rng.choice((None, None, 1, 2))
+    )
+
+
+def _met(acts: list[Act], groups: list[str]) -> tuple[str, ...]:
+    """Kinds of commits that a run with these acts is likely to meet, beside those of every run."""
+    done = {act.what for act in acts}
+    kinds = [*HEALS, *CHARGES, *CHARGES]
+    if "hold" in done:
+        kinds += [*HOLDS, "task.held", "task.released"]
+    if done & {"replan", "unpin"}:
+        kinds += ["task.withdrawal", "task.replanned", "task.stays"]
+    return (*kinds, *(GROUPS * 3 if groups else ()))
+
+
+def _refused_commits(rng: random.Random, kinds: tuple[str, ...]) -> dict[str, list[str]]:
+    """Commits that the store refuses when they are tried for the first time or two."""
+    chosen = rng.sample(kinds, rng.choice((0, 1, 2, 4)))
+    return {f"commit {kind}": ["locked"] * rng.choice((1, 1, 2)) for kind in sorted(set(chosen))}
 
 
 def _window(rng: random.Random) -> Window:
@@ -148,8 +222,9 @@ def _window(rng: random.Random) -> Window:
     return Window(rng.choice(WINDOWS), begin, min(begin + length, CALM_AT))
 
 
-def _kill(rng: random.Random) -> Kill:
-    # half of them fall on the way into the queue, where a lost or doubled job begins
+def _kill(rng: random.Random, kinds: tuple[str, ...]) -> Kill:
+    # a quarter falls on the way into the queue, where a lost or doubled job begins; a quarter on what is seldom met
     first = [each for each in BOUNDARIES if "submit" in each or each.startswith(("peek", "fence", "lookup"))]
-    boundary = rng.choice((rng.choice(first), rng.choice(BOUNDARIES)))
+    seldom = f"commit {rng.choice(kinds)} {rng.choice(('before', 'after'))}"
+    boundary = rng.choice((rng.choice(first), rng.choice(BOUNDARIES), rng.choice(BOUNDARIES), seldom))
     return Kill(boundary, rng.choice((1, 1, 1, 2, 3)), rng.choice((0.1, 5.0, 60.0, 600.0)))

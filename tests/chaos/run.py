@@ -8,150 +8,45 @@ import logging
 import random
 import shutil
 import sqlite3
-from collections import Counter
-from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
-from sqlalchemy import event
+from sqlalchemy import Engine, create_engine, event
 
+from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.link import SiteLink
-from jupyter_diamond.errors import DiamondError
-from jupyter_diamond.model.envelope import Envelope, Span
+from jupyter_diamond.errors import Conflict, DiamondError, OverBudget
 from jupyter_diamond.model.site import Site as SiteModel
-from jupyter_diamond.model.task import TaskRequest
 from jupyter_diamond.service import DiamondService
-from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
-from jupyter_diamond.store import Store
-from tests.engine import cells
+from jupyter_diamond.settings import DiamondBudget, DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
+from jupyter_diamond.store import Store, database
 
-from .clock import ChaosLoop, Clock, virtual
-from .cluster import WALLTIME_S, Cluster
+from .clock import ChaosLoop, virtual
 from .invariants import check
-from .plan import HORIZON, Kill, Plan, draw
-from .scheduler import ToyScheduler
-from .shell import QuickShell, RealShell
-from .transport import Site, ToyTransport
+from .plan import HORIZON, Act, Kill, Plan, Wish, draw
+from .scheduler import MACHINE, ToyScheduler
+from .transport import ToyTransport
+from .world import Report, World, cell, group
 
 LEASE_S = 90.0
-_SOURCE = "answer = 1"
 
 
 class Died(BaseException):
     """The server was killed inside a transaction: nothing of it was written."""
 
 
-@dataclass
-class Report:
-    """What a run met, and what did not hold."""
-
-    seed: int
-    injected: Counter[str] = field(default_factory=Counter)
-    kills: Counter[str] = field(default_factory=Counter)
-    violations: list[str] = field(default_factory=list)
-    trace: list[str] = field(default_factory=list)
-    tasks: int = 0
-    jobs: int = 0
-    states: Counter[str] = field(default_factory=Counter)
+_FIRST: list[Engine] = []
 
 
-@cache
-def _empty_store() -> bytes:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "store" / "store.sqlite"
-        Store(path).close()
-        return path.read_bytes()
-
-
-@cache
-def _cell(name: str) -> tuple[TaskRequest, bytes]:
-    data = cells.bundle(_SOURCE, name=name)
-    envelope = Envelope(walltime_s=Span.exactly(WALLTIME_S))
-    token = f"chaos-token-of-{name}"
-    return cells.request(_SOURCE, data, name=name, client_token=token, envelope=envelope, again=True), data
-
-
-class Reader:
-    """Reads the log page by page, in whichever server lives, and remembers where it was."""
-
-    def __init__(self, name: str, wait_s: float, rest_s: float) -> None:
-        self.name, self._wait_s, self._rest_s = name, wait_s, rest_s
-        self.cursor = 0
-        self.seen: list[int] = []
-
-    async def read(self, service: DiamondService) -> None:
-        """Until the server dies."""
-        while True:
-            try:
-                await self._page(service, self._wait_s)
-            except DiamondError:
-                await asyncio.sleep(5.0)
-            await asyncio.sleep(self._rest_s)
-
-    async def catch_up(self, service: DiamondService) -> None:
-        """What has happened by now."""
-        while await self._page(service, 0.0):
-            pass
-
-    async def _page(self, service: DiamondService, wait_s: float) -> int:
-        page = await service.events(self.cursor, wait_s, limit=7)
-        self.seen += [each.seq for each in page.events]
-        self.cursor = page.cursor
-        return len(page.events)
-
-
-class World:
-    """All that outlives a server."""
-
-    def __init__(self, plan: Plan, folder: Path, *, real_shell: bool) -> None:
-        self.plan, self.folder, self.clock = plan, folder, Clock()
-        self.rng = random.Random(f"{plan.seed} world")
-        self.report = Report(plan.seed)
-        self.store_path = folder / "diamond" / "store.sqlite"
-        self.store_path.parent.mkdir(mode=0o700)
-        self.store_path.write_bytes(_empty_store())
-        self.store_path.chmod(0o600)
-        self.sites = [self._site(f"toy{i}", real_shell) for i in range(plan.sites)]
-        self.readers = [Reader("one that waits", 25.0, 10.0), Reader("one that looks", 0.0, 97.0)]
-        self.kills = list(plan.kills)
-        self.passed: Counter[str] = Counter()
-        self.acts = list(plan.acts)
-        self.stops = list(plan.stops)
-        self.watched: dict[str, tuple[str, bool]] = {}
-        for at, by in plan.jumps:
-            self.clock.at(at, lambda by=by: self._jump(by))
-
-    def _site(self, name: str, real_shell: bool) -> Site:
-        folder = self.folder / name
-        folder.mkdir()
-        cluster = Cluster(name, self.clock, self.plan, self.rng, self.tell)
-        shell = RealShell(folder / "shell") if real_shell else QuickShell()
-        return Site(cluster, folder, shell, self.clock, self.plan, self.rng)
-
-    def _jump(self, by: float) -> None:
-        self.plan.count("clock_jump")
-        self.clock.shift += by
-        self.tell(f"the server's clock is set by {by:+.0f} s")
-
-    def tell(self, line: str) -> None:
-        """A line of the trace."""
-        self.report.trace.append(f"{self.clock.now:9.2f}  {line}")
-
-    def violated(self, what: str) -> None:
-        """Something did not hold."""
-        if what not in self.report.violations:
-            self.report.violations.append(what)
-            self.tell(f"VIOLATED: {what}")
-
-    def deadly(self, boundary: str) -> Kill | None:
-        """The kill that is planned for this passing of a boundary."""
-        self.passed[boundary] += 1
-        for kill in self.kills:
-            if kill.boundary == boundary and kill.nth == self.passed[boundary]:
-                return kill
-        return None
+def _engine(*args: Any, **options: Any) -> Engine:
+    """An engine that has what the first one compiled: each start of a server would compile every statement anew."""
+    engine = create_engine(*args, **options)
+    if not _FIRST:
+        _FIRST.append(engine)
+    engine.dialect = engine.pool._dialect = _FIRST[0].dialect
+    engine._compiled_cache = _FIRST[0]._compiled_cache
+    return engine
 
 
 class Life:
@@ -234,7 +129,10 @@ class Life:
                 name=name, transport="ssh", host="toy", scheduler="slurm", workdir=str(site.folder), machine="none"
             )
             transport = ToyTransport(site, world.rng, self.passes, world.tell)
-            service.links._links[name] = SiteLink(site=model, transport=transport, scheduler=ToyScheduler())
+            service.links._links[name] = SiteLink(
+                site=model, transport=transport, scheduler=ToyScheduler(), machine=MACHINE
+            )
+        service._caps = caps_of(DiamondBudget(**world.plan.caps), service.links)
         ledger_open = service._ledger.open
 
         async def opened() -> None:
@@ -249,12 +147,13 @@ class Life:
         while world.acts:
             act = world.acts[0]
             await asyncio.sleep(max(0.0, act.at - self.clock.now))
-            request, data = _cell(act.task)
             try:
+                if act.task not in world.refused:
+                    await self._act(service, act)
+            except (Conflict, OverBudget) as no:
+                world.tell(f"the user is refused: {no.message}")
                 if act.what == "submit":
-                    await service.submit(request, data)
-                else:
-                    await service.cancel(act.task, "you")
+                    world.refused.add(act.task)
             except DiamondError as problem:
                 world.tell(f"the user hears: {problem.message}")
                 if self.clock.now < HORIZON:
@@ -263,6 +162,18 @@ class Life:
                     continue
             world.tell(f"the user has done: {act.what} {act.task}")
             world.acts.remove(act)
+
+    async def _act(self, service: DiamondService, act: Act) -> None:
+        wish = self.world.plan.wishes.get(act.task, Wish())
+        of_group = bool(wish.rounds)
+        if act.what == "submit":
+            await (service.groups.submit(*group(act.task, wish)) if of_group else service.submit(*cell(act.task, wish)))
+            return
+        desk: Any = service.groups if of_group else service
+        if act.what == "unpin":
+            await desk.replan(act.task, "you", unpin=True)
+        else:
+            await getattr(desk, act.what)(act.task, "you")
 
     async def _until_quiet(self) -> None:
         quiet_since = None
@@ -286,9 +197,7 @@ class Life:
     def _unended(self) -> int:
         service = self.service
         assert service is not None
-        return int(
-            service._ledger.store._database._raw.execute("SELECT count(*) FROM tasks WHERE NOT ended").fetchone()[0]
-        )
+        return int(service._ledger.store._database._raw.execute(_UNENDED).fetchone()[0])
 
     # ---- its boundaries
 
@@ -323,8 +232,9 @@ class Life:
             self.world.plan.count("store_full")
             raise sqlite3.OperationalError("database or disk is full")
         kinds = tuple(dict.fromkeys(row[1] for row in rows))
-        if any(self.world.plan.by_hand(f"commit {kind}") for kind in kinds):
-            self.world.plan.count("store_locked")
+        refused = [kind for kind in kinds if self.world.plan.by_hand(f"commit {kind}")]
+        if refused:
+            self.world.plan.count(f"refused commit of {refused[0]}")
             raise sqlite3.OperationalError("database is locked")
         for kind in kinds:
             self.passes(f"commit {kind} before")
@@ -357,6 +267,7 @@ class Life:
             world.violated(f"{task} has {live} live attempts")
 
 
+_UNENDED = "SELECT (SELECT count(*) FROM tasks WHERE NOT ended) + (SELECT count(*) FROM groups WHERE NOT ended)"
 _ENDED = ",".join(
     f"'{state}'"
     for state in (
@@ -391,7 +302,10 @@ def play(plan: Plan, folder: Path, *, real_shell: bool = False) -> Report:
     """Make one run of a plan in an empty folder, which is gone afterwards."""
     world = World(plan, folder, real_shell=real_shell)
     try:
-        with virtual(world.clock, random.Random(f"{plan.seed} ids")):
+        with (
+            virtual(world.clock, random.Random(f"{plan.seed} ids")),
+            mock.patch.object(database, "create_engine", _engine),
+        ):
             while (kill := Life(world).live()) is not None:
                 world.clock.run_until(world.clock.now + kill.down_s)
             check(world)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
+from typing import Any
 
 from jupyter_diamond.errors import SchedulerError, SubmitOutputUnreadable, SubmitRefused
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.jobs import YOU, JobReading, JobRequest, JobRow, NativeJob
+from jupyter_diamond.model.machine import Machine
 from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, NodeShape, Record, SiteReading
 from jupyter_diamond.model.states import State
@@ -18,6 +21,15 @@ from .cluster import US, WALLTIME_S
 
 DONE = "toy: done"
 _SKEW_S = 3600.0
+_SAID: dict[str, Any] = {"source": "doc"}
+MACHINE = Machine.model_validate({
+    "name": "toy", "title": "Toy", "scheduler": "slurm", **_SAID,
+    "sources": {"doc": {"title": "The toy's own rules", "read": "2026-01-01"}},
+    "hosts": [{"pattern": "login.toy.example", **_SAID}], "nodes": {"cpu": {"cpus": 64, "memory": "256 GiB", **_SAID}},
+    "partitions": {"cpu": {"nodes": "cpu", "charge_factor": 1.0, **_SAID}},
+    "charges": [{"resource": "cpu", "unit": "toy-hour", "cores_per_unit": 1, "nodes": "cpu", **_SAID}],
+})  # fmt: skip
+"""What is documented of the toy: an hour of a core costs a toy-hour."""
 
 
 class ToyScheduler:
@@ -40,17 +52,25 @@ class ToyScheduler:
         )  # fmt: skip
         return SiteReading(
             site=site, transport="ssh", scheduler=self.kind, health="online", read_at=read_at, tried_at=read_at,
-            accounting=True, records=(record,),
+            accounting=True, records=(record,), array_places=1001,
         )  # fmt: skip
 
     def parse_jobs(self, site: str, answer: Completed, *, read_at: datetime) -> SiteQueue | None:
         return None
 
     def job_script(self, job: JobRequest) -> str:
-        return f"#!/bin/sh\n: {job.token}\n"
+        words = dict(job.array.own) if job.array else dict(pairwise(job.command))
+        return f"#!/bin/sh\n{words.get('--checkpoints', '')}\n"
 
     def submit_command(self, job: JobRequest) -> str:
-        return f"toy-submit {shlex.quote(job.token)}"
+        ats = ",".join(map(str, job.array.ats)) if job.array else "-"
+        return f"toy-submit {shlex.quote(job.token)} {ats}"
+
+    def member(self, job: NativeJob, at: int) -> NativeJob:
+        return NativeJob(id=f"{job.id}_{at}")
+
+    def array_of(self, job: NativeJob) -> NativeJob:
+        return NativeJob(id=job.id.partition("_")[0])
 
     def parse_submit(self, answer: Completed) -> NativeJob:
         lines = answer.out.split()

@@ -6,15 +6,19 @@ import pytest
 
 from jupyter_diamond.engine import submit, watch
 from jupyter_diamond.engine.stage import submit_script
+from jupyter_diamond.model.states import State
+from jupyter_diamond.store import attempt_book
 
-from .plan import Act, Kill, Window, calm
+from .plan import Act, Kill, Window, Wish, calm
 from .run import play
 
 LATE_SCRIPT_OF_A_CANCELLED_TASK = {
     "forced": {"submit": ["late_run"]}, "late_s": (400.0,),
     "acts": (Act(1.0, "submit", "cell0"), Act(10.0, "cancel", "cell0")),
 }  # fmt: skip
-SHELL_DIES_AND_ITS_SCRIPT_COMES_AGAIN = {"forced": {"submit": ["twice"], "shell": ["mute"]}}
+SHELL_DIES_AND_ITS_SCRIPT_COMES_AGAIN = {"forced": {"submit": ["twice"], "shell": ["mute"]}, "twice_s": (3.0,)}
+HELD = (Act(1.0, "submit", "sweep0"), Act(1.01, "hold", "sweep0"), Act(100.0, "release", "sweep0"))
+THREE_MEMBERS = {"acts": (Act(1.0, "submit", "sweep0"),), "wishes": {"sweep0": Wish(rounds=(3,))}}
 ID_IS_GIVEN_TO_ANOTHER = {"kills": (Kill("queue before", 1, 600.0),), "ids_anew": (100.0,), "fates": ("oom",)}
 
 
@@ -54,7 +58,7 @@ def test_a_store_that_is_locked_while_a_job_is_taken_is_no_refusal(made):
     """The job was in the queue, the task said REJECTED, nothing was submitted."""
     report = made(forced={"commit attempt.submitted": ["locked"]})
     assert (ended(report), report.jobs) == ({"completed": 1}, 1)
-    assert report.injected["store_locked"]
+    assert report.injected["refused commit of attempt.submitted"]
 
 
 def test_a_full_disk_under_the_store_ends_no_watch(made):
@@ -140,6 +144,32 @@ def test_a_server_stopped_as_it_should_be_leaves_nothing_undone(made):
     assert (ended(report), report.jobs) == ({"completed": 1}, 1)
 
 
+def test_a_group_that_is_held_while_it_is_being_sent_is_not_sent(made):
+    """Its members were handed to their site as they were before the hold."""
+    report = made(**{**THREE_MEMBERS, "acts": HELD})
+    assert (ended(report), report.jobs) == ({"completed": 3}, 3)
+    assert told(report, "runs the cell") > 100.0
+
+
+@pytest.mark.parametrize("lost", ["lost_after", "late_run", "lost_before", "twice"])
+def test_an_array_whose_answer_is_lost_is_looked_for_and_runs_once(made, lost):
+    report = made(**THREE_MEMBERS, forced={"submit": [lost]}, late_s=(20.0,))
+    assert (ended(report), report.jobs) == ({"completed": 3}, 3)
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("moment", ["commit attempt.submitting", "submit", "commit attempt.submitted"])
+def test_an_array_survives_a_kill_between_its_intent_and_its_answer(made, moment, side):
+    report = made(**THREE_MEMBERS, kills=(Kill(f"{moment} {side}", 1, 20.0),))
+    assert (ended(report), report.jobs) == ({"completed": 3}, 3)
+
+
+def test_of_an_array_only_the_members_that_failed_run_again_each_alone(made):
+    report = made(**THREE_MEMBERS, fates=("ok", "node_fail", "failed"))
+    assert (ended(report), report.jobs) == ({"completed": 2, "failed": 1}, 4)
+    assert len([line for line in report.trace if "job 101 of" in line and "is queued" in line]) == 1
+
+
 # ---- and without what mends it, the same plans are red
 
 
@@ -168,3 +198,18 @@ def test_without_a_look_at_the_name_another_job_ends_the_task(made, monkeypatch)
 
     monkeypatch.setattr(watch, "row_of", by_id)
     made(holds=False, **ID_IS_GIVEN_TO_ANOTHER)
+
+
+def test_without_a_look_for_its_answer_an_array_is_submitted_again(made, monkeypatch):
+    async def no_look(self, batch):
+        return await self._note(batch, "attempt.state_changed", {}, state=State.WAITING)
+
+    plan = {**THREE_MEMBERS, "forced": {"submit": ["lost_after"]}}
+    made(**plan)
+    monkeypatch.setattr(submit.Submitter, "_find", no_look)
+    made(holds=False, **plan)
+
+
+def test_without_a_look_at_the_user_s_wish_what_is_held_is_sent(made, monkeypatch):
+    monkeypatch.setattr(attempt_book, "_unwanted", lambda connection, before: False)
+    made(holds=False, **{**THREE_MEMBERS, "acts": HELD})

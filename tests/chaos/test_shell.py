@@ -12,8 +12,8 @@ from .shell import QuickShell, RealShell
 
 PARTS = sealed({"bundle.tar": b"b", "runner.py": b"r", "key": b"k", "job.sh": b"echo hi\n"})
 STEPS = {
-    "submit 1": lambda folder: submit_script(folder, "toy-submit dmd-01234567", k=1),
-    "submit 2": lambda folder: submit_script(folder, "toy-submit dmd-01234567", k=2),
+    "submit 1": lambda folder: submit_script(folder, "toy-submit dmd-01234567 -", k=1),
+    "submit 2": lambda folder: submit_script(folder, "toy-submit dmd-01234567 -", k=2),
     "peek 1": lambda folder: peek_script(folder, k=1),
     "fence 1": lambda folder: fence_script(folder, k=1, close=False),
     "close 1": lambda folder: fence_script(folder, k=1, close=True),
@@ -27,8 +27,8 @@ class World:
     def __init__(self, shell, folder):
         self.shell, self.folder, self.jobs = shell, folder / "attempts" / "dmd-01234567", []
 
-    def take(self, token, folder):
-        self.jobs.append((token, folder == self.folder))
+    def take(self, token, folder, ats):
+        self.jobs.append((token, ats, folder == self.folder))
         return str(99 + len(self.jobs))
 
     def step(self, name, fault):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.transport.base import Completed
 
 from .clock import Clock
-from .cluster import Cluster
+from .cluster import Cluster, named
 from .plan import CALM_AT, SUBMISSION, Plan
 from .scheduler import DONE
 from .shell import Fault, Shell
@@ -48,6 +47,8 @@ class Site:
     ) -> None:
         self.cluster, self.folder, self.clock, self.plan = cluster, folder, clock, plan
         self._shell, self._rng = shell, rng
+        self._before: dict[str, Completed] = {}
+        """By script, what it was last answered."""
 
     def at_news(self, until: float, act: Callable[[], None]) -> None:
         """Have something happen when a job writes a file, or at a moment, whichever comes first; once."""
@@ -68,8 +69,7 @@ class Site:
             fault = self._fault() if kind == "submit" else ""
             return self._shell.run(script, stdin, fault=fault, take=self.cluster.take, next_id=self.cluster.next_id)
         if kind == "checkpoints":
-            done = subprocess.run(["bash", "-c", script], capture_output=True, check=False)
-            return Completed(exit=done.returncode, stdout=done.stdout, stderr=done.stderr)
+            return self._shell.checkpoints(script)
         if kind == "look":
             return Completed(exit=0, stdout=self.look(script), stderr=b"")
         return self._command(kind, script.split()[2:])
@@ -89,6 +89,21 @@ class Site:
             return fault  # type: ignore[return-value]
         return ""
 
+    def stale(self, script: str, done: Completed) -> Completed:
+        """The answer to the same question that was asked before, if it was."""
+        before, self._before[script] = self._before.get(script), done
+        return before or done
+
+    def doubled(self, kind: str, script: str, done: Completed) -> Completed:
+        """An answer of an older state of things and of the newer one, each twice."""
+        lines = done.stdout.decode().splitlines()
+        if kind not in ("queue", "accounting") or lines[-1:] != [DONE]:
+            return done
+        wanted = set(script.split()[2].split(","))
+        rows = [*self.cluster.old_rows(lambda job: named(job, wanted)), *lines[:-1]]
+        text = "".join(f"{line}\n" for line in (*rows, *rows, DONE))
+        return done.model_copy(update={"stdout": text.encode()})
+
     def _command(self, kind: str, words: list[str]) -> Completed:
         now, lines = self.clock.now, list[str]()
         controller, books = not self.plan.on("controller_down", now), not self.plan.on("accounting_down", now)
@@ -97,15 +112,15 @@ class Site:
             self.plan.count("accounting_down" if controller else "controller_down")
             return Completed(exit=1, stdout=b"", stderr=b"toy: cannot connect\n")
         if kind == "queue":
-            lines = self.cluster.queue(lambda job: job.id in wanted)
+            lines = self.cluster.queue(lambda job: named(job, wanted))
         elif kind == "accounting":
-            lines = self.cluster.accounting(lambda job: job.id in wanted, float(words[1]))
+            lines = self.cluster.accounting(lambda job: named(job, wanted), float(words[1]))
         elif kind == "cancel":
             self.cluster.cancel(wanted, waiting_only="waiting" in words)
         elif kind == "lookup":
-            found = {line.split("\x1f")[0]: line for line in self.cluster.queue(lambda job: job.token in wanted)}
+            found = {line.split("\x1f")[0]: line for line in self.cluster.queue(lambda job: job.name in wanted)}
             if books:
-                told = self.cluster.accounting(lambda job: job.token in wanted, float(words[1]))
+                told = self.cluster.accounting(lambda job: job.name in wanted, float(words[1]))
                 found |= {line.split("\x1f")[0]: line for line in told if line.split("\x1f")[0] not in found}
             else:
                 self.plan.count("accounting_down")
@@ -162,6 +177,8 @@ class ToyTransport:
             return answer.model_copy(update={"stdout": answer.stdout[: len(answer.stdout) // 2], "truncated": True})
         if fault == "garbled":
             return answer.model_copy(update={"stdout": b"Welcome to the toy!\n"})
+        if fault == "doubled":
+            return self._site.doubled(kind, script, answer)
         return answer
 
     def _draw(self, kind: str) -> str:
@@ -183,6 +200,9 @@ class ToyTransport:
 
         def arrive(*, heard_by: asyncio.Future[Completed] | None) -> None:
             done = site.execute(script, stdin)
+            if kind in ("queue", "accounting"):
+                before = site.stale(script, done)
+                done = before if fault == "stale" else done
             if kind == "look" and not done.stdout and clock.now < patience:
                 site.at_news(patience, lambda: arrive(heard_by=heard_by))
                 return
@@ -201,7 +221,7 @@ class ToyTransport:
         elif fault not in ("lost_before", "hang"):
             clock.at(way, lambda: arrive(heard_by=heard))
         if fault == "twice":
-            clock.at(way + self._rng.choice((0.001, 3.0, 120.0)), lambda: arrive(heard_by=None))
+            clock.at(way + self._rng.choice(self._plan.twice_s), lambda: arrive(heard_by=None))
         done, _ = await asyncio.wait({heard}, timeout=timeout_s)
         if not done:
             heard.cancel()
@@ -231,7 +251,8 @@ class ToyTransport:
         return self._site.read(path)
 
     async def size(self, path: str) -> int | None:
-        raise NotImplementedError
+        await asyncio.sleep(0.05)
+        return None
 
     async def expand(self, path: str) -> str:
         return path

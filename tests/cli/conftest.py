@@ -1,25 +1,23 @@
-"""``jupyter diamond`` in a process of its own, in the private environment of a real server."""
+"""``jupyter diamond`` in a process of its own, in the private environment of a real server.
+
+The process is forked from one that has loaded the command line; some tests start it as a shell would.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.forked import Ended, forks
 from tests.live.jupyter import JupyterServer, private_environment
 
 
-@dataclass
-class Said:
-    status: int
-    out: str
-    err: str
-
+class Said(Ended):
     @property
     def json(self) -> Any:
         return json.loads(self.out)
@@ -30,11 +28,14 @@ class Cli:
         self.env = env
 
     def __call__(self, *words: str, stdin: str = "", seconds: float = 120) -> Said:
+        done = forks().run(words, self.env, stdin, seconds)
+        assert "Traceback" not in done.err, done.err
+        return Said(done.status, done.out, done.err)
+
+    def started(self, *words: str) -> Said:
+        """As a shell starts it: where it matters what is loaded."""
         command = [sys.executable, "-c", "from jupyter_diamond.cli import main; main()", *words]
-        done = subprocess.run(
-            command, env=self.env, input=stdin, capture_output=True, text=True, timeout=seconds, check=False
-        )
-        assert "Traceback" not in done.stderr, done.stderr
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=120, check=False)
         return Said(done.returncode, done.stdout, done.stderr)
 
     def json(self, *words: str) -> Any:

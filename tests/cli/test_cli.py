@@ -6,12 +6,14 @@ import hashlib
 import os
 import platform
 import re
-import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from jupyter_diamond.cli.grammar import VERBS, parser
+from jupyter_diamond.cli.main import WITH_SERVER, WITHOUT_SERVER, act
 from tests.cli.conftest import Cli
 from tests.live.jupyter import JupyterServer
 
@@ -196,10 +198,6 @@ def test_a_server_that_has_died_is_passed_over(server, cli):
 def test_jupyter_finds_it_as_a_subcommand(server, tmp_path):
     """`jupyter diamond` runs the `jupyter-diamond` of its PATH."""
     script = tmp_path / "jupyter-diamond"
-    script.write_text(f"#!{shutil.which('python3')}\n")
-    import subprocess
-    import sys
-
     script.write_text(f"#!{sys.executable}\nfrom jupyter_diamond.cli import main\nmain()\n")
     script.chmod(0o755)
     env = {**server.env, "PATH": f"{tmp_path}{os.pathsep}{server.env['PATH']}"}
@@ -220,3 +218,17 @@ def test_every_verb_has_its_help_with_the_exit_statuses(capsys):
             parser().parse_args([verb.name, "--help"])
         assert left.value.code == 0
         assert "Exit status: 0 done" in capsys.readouterr().out
+
+
+def test_each_verb_has_an_act_of_its_own():
+    places = WITHOUT_SERVER | WITH_SERVER
+    assert set(places) == {verb.name for verb in VERBS}
+    assert len({act(place) for place in places.values()}) == len(places)
+
+
+def test_a_verb_that_asks_the_server_loads_neither_its_engine_nor_its_store(alone):
+    line = "import sys; from jupyter_diamond.cli.main import run; run(['status']); print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", line], env=alone.env, capture_output=True, text=True, check=True)
+    loaded = set(said.stdout.split())
+    assert "jupyter_diamond.notebook.client" in loaded
+    assert loaded.isdisjoint({"jupyter_diamond.service", "jupyter_diamond.store", "sqlalchemy", "numpy"})

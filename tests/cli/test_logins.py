@@ -92,9 +92,9 @@ def test_what_is_missing_is_told(lonely, tmp_path):
         "import sys\nsys.modules['globus_sdk'] = sys.modules['globus_compute_sdk'] = None\n"
     )
     lonely.env["PYTHONPATH"] = f"{tmp_path / 'block'}:{lonely.env['PYTHONPATH']}"
-    said = lonely("auth", "--json")
+    said = lonely.started("auth", "--json")
     assert (said.status, said.json["login"]["health"]) == (1, "not_installed")
-    assert "pip install 'jupyter-diamond[globus]'" in lonely("login").err
+    assert "pip install 'jupyter-diamond[globus]'" in lonely.started("login").err
 
 
 def test_doctor_speaks_of_globus_only_where_a_site_uses_it(lonely, services):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from jupyter_diamond.engine.allowed import EXEC_BYTES
-from jupyter_diamond.engine.lookaround import PUT_BYTES
 from jupyter_diamond.errors import Conflict, InvalidRequest, NotFound
 from jupyter_diamond.model.envelope import Envelope, Span
+from jupyter_diamond.model.looks import PUT_BYTES
 from jupyter_diamond.model.states import State
 from tests.engine.conftest import ended, readings
 

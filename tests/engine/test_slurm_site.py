@@ -81,10 +81,11 @@ async def test_out_of_memory_is_named(pool, testbed):
     assert "memory" in done.cause
 
 
-async def test_a_time_limit_is_named(pool):
+async def test_a_time_limit_is_named(pool, testbed):
     service = await pool.start()
     envelope = at("anvil", walltime_s=Span.exactly(60), memory_bytes=None)
     task = await pool.submit(service, "import time; time.sleep(600)", envelope=envelope)
+    testbed.end_soon("anvil", (await running(service, task)).attempt.native.id)
     done = await ended(service, task, seconds=150)
     assert done.state is State.TIMEOUT, (done.cause, done.attempt)
     assert "time limit" in done.cause

@@ -1,7 +1,9 @@
 """Posts the news of the consumer ``webhook`` to an address of the user's, signed, until each is acknowledged.
 
-One after the other, in their order: the cursor moves when the other side has answered 2xx, so a server that dies in
-between posts the same news, with the same id, again. The secret is read from the environment and is nowhere else.
+One after the other, in their order, each at least once: the cursor moves when the other side has answered 2xx, so a
+server that dies in between posts the same news again, the same to the byte. Its number is in ``Diamond-Sequence`` and
+grows from each to the next: who keeps the last one that was worked on drops what comes again. The secret is read from
+the environment and is nowhere else.
 """
 
 from __future__ import annotations
@@ -80,8 +82,13 @@ class Webhook:
             given_up = f"undelivered:{event.data['id']}"
             append = self._ledger.store.append_event
             await self._ledger.write(append, "continuation.expired", event.data["subject"], told, now, given_up)
-        await self._ledger.do(self._ledger.store.continuations.ack, WEBHOOK, event.seq, now)
+        await self._taken(event)
         return True
+
+    async def _taken(self, event: Event) -> None:
+        """Note that it is over with: it is not posted again."""
+        now = from_epoch(time.time())
+        await self._ledger.do(self._ledger.store.continuations.ack, WEBHOOK, event.seq, now)
 
     async def _post(self, client: httpx.AsyncClient, event: Event) -> str:
         """Why it was not taken; empty when it was."""
@@ -89,7 +96,7 @@ class Webhook:
         stamp = str(int(time.time()))
         headers = {
             "Content-Type": "application/json", "User-Agent": f"jupyter_diamond/{__version__}",
-            "Idempotency-Key": str(event.data["id"]), "Diamond-Timestamp": stamp,
+            "Idempotency-Key": str(event.data["id"]), "Diamond-Sequence": str(event.seq), "Diamond-Timestamp": stamp,
             "Diamond-Signature": f"sha256={signature(self._secret, stamp, body)}",
         }  # fmt: skip
         try:

@@ -83,6 +83,7 @@ async def test_a_time_limit_is_followed_by_more_time(pool, testbed, tmp_path):
         task = await pool.submit(service, source, outputs=("answer",), envelope=envelope)
         first = (await in_state(service, task, State.RUNNING)).attempt
         assert first.size.walltime_s == 60
+        testbed.end_soon("anvil", first.native.id)
     finally:
         testbed.run("anvil", "scontrol", "update", "partitionname=debug", "maxtime=2:00:00", "defaulttime=30")
 

@@ -54,7 +54,7 @@ async def test_slurms_own_warning_is_heard_and_the_next_segment_has_what_was_sav
     healing = Healing(segments=2, warn_s=60)
     task = await pool.submit(service, source, outputs=("answer",), healing=healing, envelope=at_delta())
     first = (await in_state(service, task, State.RUNNING)).attempt
-    testbed.run("delta", "scontrol", "update", f"jobid={first.native.id}", "timelimit=2")
+    testbed.end_soon("delta", first.native.id, 62)
     cut = time.monotonic()
     done = await ended(service, task, seconds=150)
     assert done.state is State.COMPLETED, (done.cause, done.next)

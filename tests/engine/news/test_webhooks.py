@@ -197,3 +197,33 @@ def test_an_address_that_will_not_do_is_named(url, words):
 def test_an_address_that_will_do_is_taken(url):
     assert problem_of(url, WORD.encode()) == ""
     assert "16 characters" in problem_of(url, b"short")
+
+
+@pytest.mark.asyncio
+async def test_a_server_killed_after_the_answer_posts_the_same_again_and_the_receiver_can_drop_it(
+    bench, start, receive, monkeypatch
+):
+    """It dies between the other side's 2xx and its own note of it: nothing that comes after it is written."""
+    receiver, dead = receive(), asyncio.Event()
+
+    async def dies(self, *_):
+        dead.set()
+        await asyncio.Event().wait()
+
+    service = await start(receiver.url)
+    task = await ended(service, await bench.submit(service, "pass"))
+    with monkeypatch.context() as patch:
+        patch.setattr(webhooks.Webhook, "_taken", dies)
+        await service.consumers.register(wish(task, Terminal()))
+        await asyncio.wait_for(dead.wait(), 20.0)
+        await stop(bench, service)
+    service = await start(receiver.url)
+    await service.consumers.register(wish(task, InState(states=(State.RUNNING,))))
+    await all_read(service, 2)
+    (_, first, one), (_, again, same), (_, later, _) = receiver.posts
+    assert one == same
+    for name in ("Idempotency-Key", "Diamond-Sequence"):
+        assert first[name] == again[name] != later[name]
+    told = json.loads(one)
+    assert (told["data"]["id"], str(told["seq"])) == (first["Idempotency-Key"], first["Diamond-Sequence"])
+    assert int(first["Diamond-Sequence"]) < int(later["Diamond-Sequence"])
