@@ -20,7 +20,7 @@ KNOWS_S = 0.2
 class Site:
     """A site whose accounting knows of an end a moment later; it notes who is asked for, and when."""
 
-    name, poll_floor_s, kind = "delta", 2.0, "slurm"
+    name, poll_floor_s, kind, end_notice = "delta", 2.0, "slurm", b""
     transport = SimpleNamespace(shares_files=True, longest_wait_s=50.0)
 
     def __init__(self):
