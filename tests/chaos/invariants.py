@@ -124,6 +124,8 @@ def _truth(world: World, name: str, task: Task, attempt: Attempt, job: Job) -> N
     called = set(_CALLED[job.fate])
     if task.cancel_requested_by is not None:
         called.add(State.CANCELLED)
+    if attempt.cause.startswith("Taken back from ") and attempt.n < len(task.attempts):
+        called.add(State.CANCELLED)  # it waited again after its scheduler had sent it back
     if world.plan.ids_anew or world.plan.jumps:
         called.add(State.LOST)  # the books cannot be asked for it any more
     if attempt.state not in called:
