@@ -117,11 +117,12 @@ class Engine:
         return any(each.site == name and each.health == "online" for each in self.collector.snapshot().sites)
 
     async def folder_for(self, attempt: Attempt) -> str | None:
-        """Where a new attempt would be staged by this server; None when it cannot hand it in right now."""
+        """Where a new attempt, or its array, would be staged by this server; None when it cannot do that right now."""
         if not self.advances or attempt.site not in self._watchers or not await self._hold():
             return None
         try:
-            return await self._links[attempt.site].folder(attempt.token)
+            place = attempt.array
+            return await self._links[attempt.site].folder(attempt.token if place is None else place.token)
         except TransportError:  # the submission meets it again, and says so
             return None
 

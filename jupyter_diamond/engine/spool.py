@@ -44,6 +44,10 @@ class Spool:
                 f"The inputs of task {task_id} are no longer in {self.folder} ({problem.strerror}); run the cell again."
             ) from problem
 
+    def kept(self) -> list[str]:
+        """Whose bundles are here."""
+        return sorted(path.stem for path in self.folder.glob("*.tar"))
+
     def drop(self, task_id: str) -> None:
         """Forget a bundle."""
         self._path(task_id).unlink(missing_ok=True)

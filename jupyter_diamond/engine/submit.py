@@ -75,9 +75,8 @@ class Submitter:
         others, for bundles may be large. ``hurry`` ends the rest between two tries.
         """
         whole, pace = Batch(tuple(tasks)), Pace(1.0, 60.0)
-        new = inputs is not None and inputs.announced
-        if whole.is_array and not new and not all(unwanted(task) for task in whole.tasks):
-            whole = await self._read_again(whole)  # all of it is sent, whoever was heard of
+        if inputs is None or not inputs.announced:
+            whole = await self._with_others(whole)
         token, batch = whole.token, self._still_out(whole, whole.token, out)
         while batch is not None:
             before = len(batch.tasks)
@@ -104,6 +103,13 @@ class Submitter:
         for task in gone:
             out(task)
         return batch.without({task.id for task in gone}) if gone else batch
+
+    async def _with_others(self, batch: Batch) -> Batch:
+        """All of an array that is to be sent, whoever of it was heard of."""
+        if not batch.is_array or all(unwanted(task) for task in batch.tasks):
+            return batch
+        count = await self._ledger.do(self._ledger.store.attempts.open_in_array, batch.token)
+        return await self._read_again(batch) if count > len(batch.tasks) else batch
 
     async def _read_again(self, batch: Batch) -> Batch:
         try:

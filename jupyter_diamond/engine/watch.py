@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from jupyter_diamond.engine import attempt_folder
 from jupyter_diamond.engine.arrivals import Arrivals
@@ -19,6 +18,7 @@ from jupyter_diamond.engine.heal.endings import End, Endings
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
+from jupyter_diamond.engine.near_look import NearLook
 from jupyter_diamond.engine.noting import Tells, by_folder, by_queue, note
 from jupyter_diamond.engine.pace import end, rest
 from jupyter_diamond.engine.questions import QueueClock, accounting_allowance
@@ -62,6 +62,7 @@ class SiteWatcher:
         self._endings = Endings(
             self.link, self.ledger, self.settings, self.log, healer=self.healer, wake=self._wake, pass_on=self._pass_on
         )
+        self._near = NearLook(self.link.scheduler.end_notice)
         self._queue = QueueClock(self.link.poll_floor_s)
         self._accounting = accounting_allowance(self.link.poll_floor_s)
         self._asks = asyncio.Event()
@@ -171,14 +172,12 @@ class SiteWatcher:
 
     def _file_wait(self) -> float:
         """How long until the next look: short while something is about to happen, longer for long waits."""
-        fine = self.settings.file_watch_s
-        youngest = min(
-            (time.time() - newest(known.task).state_since.timestamp() for known in self._jobs()), default=0.0
-        )
-        running = any(newest(known.task).state is State.RUNNING for known in self._jobs())
-        if youngest < 120:
+        attempts = [newest(known.task) for known in self._jobs()]
+        fine = max(self.settings.file_watch_s, self._near.rest_s)
+        youngest = max((attempt.state_since for attempt in attempts), default=None)
+        if youngest is None or time.time() - youngest.timestamp() < 120:
             return fine
-        return fine * 2.5 if running else fine * 12.5
+        return fine * 2.5 if any(attempt.state is State.RUNNING for attempt in attempts) else fine * 12.5
 
     def _collect_submissions(self) -> None:
         for known in [known for known in self.watched.values() if known.brought is not None]:
@@ -222,16 +221,7 @@ class SiteWatcher:
         jobs = self._unfinished()
         if not jobs:
             return
-        looks = [
-            partial(
-                attempt_folder.look, newest(known.task).folder or "",
-                started_known=newest(known.task).started_at is not None, log_bytes=known.log_bytes,
-                notice=b"" if known.noticed else self.link.scheduler.end_notice, log_from=known.log_from,
-            )
-            for known in jobs
-        ]  # fmt: skip
-        sights = await asyncio.to_thread(lambda: [look() for look in looks])
-        await self._note_folders(list(zip(jobs, sights, strict=True)))
+        await self._note_folders(await asyncio.to_thread(self._near.at, jobs))
 
     async def _note_folders(self, sights: Sequence[tuple[Watched, Seen]]) -> bool:
         """Store what was seen; whether it changed anything."""

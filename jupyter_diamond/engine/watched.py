@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass, field
 
 from jupyter_diamond.engine.batch import newest
@@ -34,6 +35,10 @@ class Watched:
     queue_row: JobRow | None = None
     log_bytes: int = 0
     noticed: bool = False
+    sign: tuple[int, int] = (-1, -1)
+    """What told at the last look whether anything in the folder had changed, when it did, and when files were read."""
+    changed_at: float = 0.0
+    read_at: float = -math.inf
     ear: LogEar | None = None
     """Who listens to the job's log; None while nobody does."""
     hurry: asyncio.Event = field(default_factory=asyncio.Event)

@@ -11,6 +11,7 @@ from jupyter_diamond.model.continuation import (
     InState,
     Milestone,
     Overrun,
+    Quorum,
     Terminal,
     Trouble,
 )
@@ -18,6 +19,7 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.parsing.durations import parse_friendly
 
 WORDS = "ended, running, failed, trouble, milestone (with a pattern) or overrun (with running= or waiting=)"
+GROUP_WORDS = "ended, failed (a member, first) or quorum (with ended= or well=, a number or a share below 1)"
 _PLAIN: dict[str, Condition] = {
     "ended": Terminal(), "running": InState(states=(State.RUNNING,)), "failed": AttemptFailed(), "trouble": Trouble(),
 }  # fmt: skip
@@ -39,6 +41,20 @@ def condition(
     if found is None:
         raise InvalidRequest(f"{what!r} cannot be waited for; there are: {WORDS}.")
     return found
+
+
+def group_condition(what: str, *, ended: float | None = None, well: float | None = None) -> Condition:
+    """The condition of a group that is meant: ``quorum`` of 10 that ended ``well``, or of 0.9 of all that ``ended``."""
+    if ((ended is None) == (well is None)) == (what == "quorum") or what not in ("quorum", "ended", "failed"):
+        raise InvalidRequest(f"{what!r} of a group cannot be waited for like this; there are: {GROUP_WORDS}.")
+    if what != "quorum":
+        return _PLAIN[what]
+    wanted = well if well is not None else ended
+    if isinstance(wanted, bool) or wanted is None or wanted <= 0 or (wanted > 1 and wanted != int(wanted)):
+        raise InvalidRequest(f"A quorum is a number of members, or a share of them such as 0.9, not {wanted}.")
+    is_share = isinstance(wanted, float) and wanted <= 1
+    how = {"share": float(wanted)} if is_share else {"count": int(wanted)}
+    return Quorum.model_validate({**how, "well": well is not None})
 
 
 def _seconds(length: str | float | None) -> float | None:

@@ -13,7 +13,7 @@ from jupyter_diamond.model.group import Group, MemberSummary
 from jupyter_diamond.model.states import State
 
 from .card import Card
-from .conditions import condition
+from .conditions import group_condition
 from .consumers import Callback
 from .explanation import Explanation
 from .group_calls import GroupAct
@@ -183,7 +183,26 @@ class GroupHandle:
 
         ``consumer`` is a name under which any kernel may hear it, or ``"webhook"``; by default this notebook's.
         """
-        self._session.consumers.on(f"group:{self.id}", condition("ended"), callback, consumer=consumer)
+        self._session.consumers.on(f"group:{self.id}", group_condition("ended"), callback, consumer=consumer)
+
+    def on(
+        self,
+        what: str,
+        callback: Callback | None = None,
+        *,
+        ended: float | None = None,
+        well: float | None = None,
+        consumer: str | None = None,
+    ) -> None:
+        """``on("quorum", f, well=10)``, ``on("quorum", f, ended=0.9)``, ``on("failed", f)``: the first that fails.
+
+        :raises InvalidRequest: there is nothing of that name to wait for.
+        """
+        members = ended if ended is not None else well
+        if members is not None and members > len(self):
+            raise InvalidRequest(f"{self.name} has {len(self)} members: a quorum of {members} would never be there.")
+        wanted = group_condition(what, ended=ended, well=well)
+        self._session.consumers.on(f"group:{self.id}", wanted, callback, consumer=consumer)
 
     # -- asking ------------------------------------------------------------------------------------------------
 

@@ -16,12 +16,12 @@ from .group_words import (
     counts_text,
     failure_text,
     failures,
+    group_word,
     healed_text,
     numbers,
     progress,
     rounds_text,
     share_text,
-    state_of,
 )
 from .timeline import PAGE, moment
 from .vocabulary import LOOK
@@ -50,7 +50,7 @@ def group_story(group: Group, members: Iterable[MemberSummary], events: Iterable
 
 
 def _head(group: Group) -> list[str]:
-    parts = [LOOK[state_of(group)].word, progress(group), counts_text(group), rounds_text(group), charge_text(group)]
+    parts = [group_word(group), progress(group), counts_text(group), rounds_text(group), charge_text(group)]
     return [
         f"{group.name}  {'  '.join(part for part in parts if part)}",
         *(f"    {share_text(share)}" for share in group.shares),

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from jupyter_diamond.model.group import Group, GroupShare
-from jupyter_diamond.model.states import Phase, State
+from jupyter_diamond.model.states import Phase
 from jupyter_diamond.placement.words import charge as amount
 
 from .group_words import (
@@ -17,6 +17,7 @@ from .group_words import (
     counts_text,
     ended_count,
     failure_text,
+    group_word,
     progress,
     rounds_text,
     share_total,
@@ -114,7 +115,7 @@ def group_view(group: Group, *, now: datetime, seen: Seen | None = None) -> Grou
         state=state.value,
         glyph=GLYPH[look.mark],
         tone=look.tone,
-        word=_word(group, state),
+        word=group_word(group),
         progress=progress(group),
         ended_count=ended_count(group.states),
         members=group.members,
@@ -125,7 +126,7 @@ def group_view(group: Group, *, now: datetime, seen: Seen | None = None) -> Grou
         places=[_place(share) for share in group.shares],
         pace="" if ended else pace_text(seen.samples, group.members),
         failures=_failures(group, seen),
-        sentence=group.cause,
+        sentence=_sentence(group, seen),
         action=group.next,
         trouble=seen.trouble,
         note=seen.healed,
@@ -170,8 +171,7 @@ def place_line(place: Place) -> str:
 def last_lines(view: GroupView) -> list[str]:
     """What went wrong, by cause; what was mended; what to do; else why it is where it is."""
     lines = [f"{row['text']} {row['cause']}".rstrip() for row in view["failures"]]
-    cause = "" if view["failures"] and not view["action"] else view["sentence"]
-    lines += [line for line in (view["note"], f"{cause} {view['action']}".strip(), view["trouble"]) if line]
+    lines += [line for line in (view["note"], f"{view['sentence']} {view['action']}".strip(), view["trouble"]) if line]
     if not lines and view["why_here"]:
         lines.append(f"why here: {view['why_here']}")
     return lines
@@ -189,7 +189,9 @@ def pace_text(samples: Sequence[tuple[float, int]], members: int) -> str:
                          if done / took * s >= 1 or s == 86400)  # fmt: skip
     rate = done / took * seconds
     shown = f"{rate:.1f}".removesuffix(".0") if rate < 10 else f"{rate:.0f}"
-    return f"{shown} a {unit}, about {span_of_time((members - ended) * took / done)} left"
+    return (
+        f"{shown} {'an' if unit == 'hour' else 'a'} {unit}, about {span_of_time((members - ended) * took / done)} left"
+    )
 
 
 def charge_text(group: Group) -> str:
@@ -201,14 +203,6 @@ def charge_text(group: Group) -> str:
         elif charge.predicted is not None:
             said.append(f"about {amount(charge.predicted, charge.unit)}")
     return " + ".join(said)
-
-
-def _word(group: Group, state: State) -> str:
-    if state is State.CANCELLED and group.cancel_requested_by:
-        return f"cancelled by {group.cancel_requested_by}"
-    if group.held_by is not None and group.phase is Phase.PENDING:
-        return f"held by {group.held_by}"
-    return LOOK[state].word
 
 
 def _place(share: GroupShare) -> Place:
@@ -234,6 +228,12 @@ def _failures(group: Group, seen: Seen) -> list[FailureRow]:
         FailureRow(text=failure_text(replace(each, cause=""), group.members), cause=each.cause)
         for each in seen.failures
     ]
+
+
+def _sentence(group: Group, seen: Seen) -> str:
+    """Why it stopped; that members failed is told by cause already, unless it kept others from being sent."""
+    told = seen.failures and not group.next and sum(group.states.values()) >= group.members
+    return "" if told else group.cause
 
 
 def _elapsed(group: Group) -> str:

@@ -42,6 +42,17 @@ def state_of(group: Group) -> State:
     return next((state for state in _TELLING if group.states.get(state)), State.WAITING)
 
 
+def group_word(group: Group) -> str:
+    """The word of its state; where some members ended well and others did not, it has simply ``ended``."""
+    state = state_of(group)
+    if state is State.CANCELLED and group.cancel_requested_by:
+        return f"cancelled by {group.cancel_requested_by}"
+    if group.held_by is not None and group.phase is Phase.PENDING:
+        return f"held by {group.held_by}"
+    mixed = state.terminal and state is not State.COMPLETED and group.states.get(State.COMPLETED)
+    return "ended" if mixed else LOOK[state].word
+
+
 def ended_count(states: Mapping[State, int]) -> int:
     """How many have ended, well or not."""
     return sum(count for state, count in states.items() if state.terminal)

@@ -21,7 +21,7 @@ from jupyter_diamond.model.task import KernelPython, NotebookCell, TaskRequest
 from jupyter_diamond.model.views import Interpreter
 
 from .group_handle import GroupHandle
-from .group_words import state_of
+from .group_words import group_word
 from .handle import TaskHandle
 from .needs import gpus_of
 from .options import SubmitOptions, parse_submit
@@ -94,7 +94,7 @@ def _hand_in_group(session: Session, options: SubmitOptions, request: TaskReques
     group = submitted.group
     if submitted.attached:
         same = (group.envelope, group.outputs, group.at_once) == (options.envelope, options.outputs, sweep.at_once)
-        _say_attached(options.name, LOOK[state_of(group)].word, same=same)
+        _say_attached(options.name, group_word(group), same=same)
     return GroupHandle(session, group)
 
 

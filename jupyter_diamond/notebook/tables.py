@@ -15,7 +15,7 @@ from jupyter_diamond.model.looks import Idle, OtherPlace
 from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.model.task import Captured, TaskSummary
 
-from .group_words import progress, state_of
+from .group_words import group_word, progress
 from .vocabulary import LOOK, age, byte_size, clock, place_text, trouble_text, wall_clock
 from .wall_view import cap_text
 
@@ -53,7 +53,7 @@ def _group_row(group: Group, now: datetime) -> dict[str, Any]:
     limit = group.envelope.walltime_s.max
     return {
         "name": group.name,
-        "state": f"{LOOK[state_of(group)].word} {progress(group)}",
+        "state": f"{group_word(group)} {progress(group)}",
         "where": ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else ""),
         "job": "",
         "elapsed": clock(((group.ended_at or now) - group.created_at).total_seconds()),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, func, select, update
 
 from jupyter_diamond.model.event import EventType
 from jupyter_diamond.model.states import State
@@ -16,8 +16,14 @@ from . import attempt_rows, charges, eventlog, loading
 from .database import Database
 from .eventlog import Fact
 from .order import may_move
-from .rows import attempt_of, attempt_row, unknown
+from .rows import attempt_of, attempt_row, remember, unknown
 from .schema import attempts, events, tasks
+
+_NEVER_SEEN = {"last_seen_at": None}
+"""That moment has a column of its own."""
+
+
+_ENDED = tuple(state.value for state in State if state.terminal)
 
 
 class Change(NamedTuple):
@@ -44,9 +50,14 @@ class AttemptBook:
 
     def of_array(self, token: str) -> tuple[Task, ...]:
         """The tasks that were made as members of a job array, oldest first; some may have left it since."""
-        theirs = (attempts.c.token >= f"{token}-") & (attempts.c.token < f"{token}.")
         with self._database.read() as connection:
-            return loading.load(connection, tasks.c.id.in_(select(attempts.c.task_id).where(theirs)))
+            return loading.load(connection, tasks.c.id.in_(select(attempts.c.task_id).where(_of_array(token))))
+
+    def open_in_array(self, token: str) -> int:
+        """How many of these attempts have not ended, among them those that have left it."""
+        query = select(func.count()).select_from(attempts).where(_of_array(token), attempts.c.state.not_in(_ENDED))
+        with self._database.read() as connection:
+            return int(connection.execute(query).scalar_one())
 
     def update(self, wanted: Sequence[Change], *, at: datetime) -> tuple[Task, ...]:
         """Make these changes, all or none, each with its event; the tasks in the same order.
@@ -73,6 +84,10 @@ class AttemptBook:
         )  # fmt: skip
 
 
+def _of_array(token: str) -> ColumnElement[bool]:
+    return (attempts.c.token >= f"{token}-") & (attempts.c.token < f"{token}.")
+
+
 def _tasks(connection: Connection, ids: Collection[str]) -> tuple[Task, ...]:
     found = {task.id: task for task in loading.load(connection, tasks.c.id.in_(ids))}
     lost = next((task_id for task_id in ids if task_id not in found), None)
@@ -97,12 +112,8 @@ def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -
         facts.append(Fact(each.kind, each.task_id, each.data, each.dedup_key))
         after.append((each.task_id, Attempt.model_validate({**dict(attempt), **each.changes, **since})))
     eventlog.append_many(connection, facts, at=at)
-    settled = [
-        (task_id, charges.settle(connection, task_id, attempt, at=at) if attempt.state.terminal else attempt)
-        for task_id, attempt in after
-    ]
-    if settled:
-        _write(connection, settled)
+    if after:
+        _write(connection, charges.settle_all(connection, after, at=at))
 
 
 def _read(connection: Connection, wanted: Sequence[Change]) -> dict[tuple[str, int], Attempt]:
@@ -139,7 +150,9 @@ def _write(connection: Connection, changed: Iterable[tuple[str, Attempt]]) -> No
     rows, mirrors = [], []
     for task_id, attempt in changed:
         same = {"the_task": task_id, "the_n": attempt.n}
-        rows.append({**same, **attempt_row(attempt)})
+        row = attempt_row(attempt)
+        remember(row["body"], attempt if attempt.last_seen_at is None else attempt.model_copy(update=_NEVER_SEEN))
+        rows.append({**same, **row})
         mirrors.append({**same, **attempt_rows.mirrored(attempt)})
     of_attempt = (attempts.c.task_id == bindparam("the_task")) & (attempts.c.n == bindparam("the_n"))
     connection.execute(update(attempts).where(of_attempt).values(_named(attempts.c, rows[0])), rows)

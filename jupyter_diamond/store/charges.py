@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, case, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, case, func, insert, or_, select, update
 
 from jupyter_diamond.errors import OverBudget
 from jupyter_diamond.model.charge import AccountCharges, AttemptCharge, Charge, Held, SpendingCap, Spent, TaskCharges
@@ -16,6 +16,7 @@ from jupyter_diamond.placement import budget
 from jupyter_diamond.placement.charge import foreseen, settled
 
 from . import eventlog
+from .eventlog import Fact
 from .loading import asked
 from .rows import attempt_of
 from .schema import attempts, charges, tasks
@@ -90,11 +91,36 @@ def settle(connection: Connection, task_id: str, attempt: Attempt, *, at: dateti
     same = (charges.c.task_id == task_id) & (charges.c.n == attempt.n)
     connection.execute(update(charges).where(same, _LIVE).values(actual=charge.actual, settled_at=at.timestamp()))
     if charge.unit:
-        told = {**_whose(attempt), "actual": charge.actual, "predicted": charge.predicted, "ran_s": attempt.ran_s}
-        eventlog.append(
-            connection, "charge.settled", f"task:{task_id}", told, at=at, dedup_key=f"charge.settled:{attempt.n}"
-        )
+        told, key = settlement(attempt, charge), f"charge.settled:{attempt.n}"
+        eventlog.append(connection, "charge.settled", f"task:{task_id}", told, at=at, dedup_key=key)
     return attempt.model_copy(update={"charge": charge})
+
+
+def settle_all(
+    connection: Connection, ended: Sequence[tuple[str, Attempt]], *, at: datetime
+) -> list[tuple[str, Attempt]]:
+    """As ``settle``, for many, in few statements; those that have not ended come back as they are."""
+    after, rows, facts = list[tuple[str, Attempt]](), list[dict[str, Any]](), list[Fact]()
+    for task_id, attempt in ended:
+        charge = settled(attempt, at) if attempt.state.terminal else None
+        if charge is None or charge == attempt.charge:
+            after.append((task_id, attempt))
+            continue
+        after.append((task_id, attempt.model_copy(update={"charge": charge})))
+        rows.append({"the_task": task_id, "the_n": attempt.n, "paid": charge.actual, "moment": at.timestamp()})
+        if charge.unit:
+            facts.append(Fact("charge.settled", task_id, settlement(attempt, charge), f"charge.settled:{attempt.n}"))
+    if rows:
+        same = (charges.c.task_id == bindparam("the_task")) & (charges.c.n == bindparam("the_n"))
+        values: dict[str, Any] = {"actual": bindparam("paid"), "settled_at": bindparam("moment")}
+        connection.execute(update(charges).where(same, _LIVE).values(values), rows)
+    eventlog.append_many(connection, facts, at=at)
+    return after
+
+
+def settlement(attempt: Attempt, charge: Charge) -> dict[str, object]:
+    """What the event of a settlement says."""
+    return {**_whose(attempt), "actual": charge.actual, "predicted": charge.predicted, "ran_s": attempt.ran_s}
 
 
 def _whose(attempt: Attempt) -> dict[str, object]:

@@ -229,6 +229,11 @@ class Groups:
             query = select(groups.c.id).where(~groups.c.ended).order_by(groups.c.row)
             return tuple(connection.execute(query).scalars())
 
+    def over(self, ids: Collection[str]) -> tuple[str, ...]:
+        """Those of these ids that are of groups which have ended."""
+        with self._database.read() as connection:
+            return tuple(connection.execute(select(groups.c.id).where(groups.c.id.in_(ids), groups.c.ended)).scalars())
+
     def progress(self, group_id: str) -> Progress:
         """How far a group is. Raises NotFound."""
         with self._database.read() as connection:

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, insert
 
 from jupyter_diamond.errors import OverBudget
+from jupyter_diamond.model.attempt_files import member_folder
 from jupyter_diamond.model.charge import Charge, SpendingCap
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.group import Relaxed
+from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.placement import budget
 from jupyter_diamond.placement.charge import foreseen
@@ -19,7 +21,7 @@ from jupyter_diamond.placement.charge import foreseen
 from . import attempt_rows, charges, eventlog, group_rows, loading
 from .eventlog import Fact
 from .group_rows import Kept
-from .rows import attempt_row, member_name, stored
+from .rows import attempt_row, member_name, remember, stored
 from .schema import arrays, attempts, tasks
 from .schema import charges as charge_table
 
@@ -40,6 +42,16 @@ class Share(NamedTuple):
     def first(self) -> Attempt:
         """The attempt of its first member."""
         return self.attempts[0][1]
+
+    def announced(self, folder: str) -> Share:
+        """The same job array, with the intent of its first submission in ``folder``, which its members share."""
+        sent = {"state": State.SUBMITTING, "submissions": 1}
+        mine = [
+            (index, attempt.model_copy(update={**sent, "folder": member_folder(folder, attempt.array.at)}))
+            for index, attempt in self.attempts
+            if attempt.array is not None
+        ]
+        return self._replace(attempts=tuple(mine))
 
 
 class Round(NamedTuple):
@@ -136,6 +148,8 @@ def _write(
     # what they share is named where each would have its own
     own = {"key": "", "decision": share.token}
     rows = [{"task_id": task_id, "n": attempt.n, **own, **attempt_row(attempt)} for task_id, _, attempt in members]
+    for row, (_, _, attempt) in zip(rows, members, strict=True):
+        remember(row["body"], attempt)
     connection.execute(insert(attempts), rows)
     paid = [row for task_id, _, attempt in members for row in _charge_rows(task_id, attempt, request.by, moment)]
     if paid:
@@ -151,6 +165,8 @@ def _facts(name: str, group_id: str, task_id: str, index: int, attempt: Attempt)
     yield Fact("task.created", task_id, {"name": member_name(name, index), "group": group_id}, "created")
     placed = {"attempt": attempt.n, "site": attempt.site, "partition": attempt.partition}
     yield Fact("decision.made", task_id, placed, f"decision:{attempt.n}")
+    if attempt.state is State.SUBMITTING:
+        yield Fact("attempt.submitting", task_id, {"site": attempt.site})
     if attempt.charge is not None and attempt.charge.unit:
         yield Fact("charge.reserved", task_id, charges.reservation(attempt), f"charge.reserved:{attempt.n}")
 

@@ -23,16 +23,26 @@ _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 _STATES = {state.value: (state, state.phase, state.outcome) for state in State}
 
 
+_READ: dict[str, Attempt] = {}
+_MOST_READ = 4096
+"""Some megabytes."""
+
+
 class Whole:
     """What was asked for as a group: parsed once, for all of its members."""
 
     def __init__(self, asked: GroupRequest) -> None:
         self.asked, self.request = asked, asked.request
         self.members: dict[int, Member] = {member.index: member for member in asked.members}
+        self._told: dict[int, Membership] = {}
 
     def membership(self, group_id: str, index: int) -> Membership:
         """What one of its tasks is told of it."""
-        return Membership(group=group_id, name=self.request.name, index=index, params=self.members[index].params)
+        found = self._told.get(index)
+        if found is None:
+            params = self.members[index].params
+            found = self._told[index] = Membership(group=group_id, name=self.request.name, index=index, params=params)
+        return found
 
 
 def member_name(name: str, index: int) -> str:
@@ -70,9 +80,20 @@ def attempt_row(attempt: Attempt) -> dict[str, Any]:
     }
 
 
+def remember(body: str, attempt: Attempt) -> None:
+    """What a text reads as: a value never changes, and those of an array are read again at each of its steps."""
+    _READ[body] = attempt
+    if len(_READ) > _MOST_READ:
+        for old in list(_READ)[: _MOST_READ // 4]:
+            del _READ[old]
+
+
 def attempt_of(body: str, last_seen_at: float | None) -> Attempt:
     """An attempt from its row."""
-    attempt = stored(Attempt, body)
+    attempt = _READ.get(body)
+    if attempt is None:
+        attempt = stored(Attempt, body)
+        remember(body, attempt)
     return attempt if last_seen_at is None else attempt.model_copy(update={"last_seen_at": from_epoch(last_seen_at)})
 
 

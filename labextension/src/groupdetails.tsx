@@ -7,7 +7,7 @@ import { useNow } from './clock';
 import { EventsTab } from './eventstab';
 import { clock, count, duration, moment, secondsBetween } from './format';
 import { GroupBar, GroupCounts, GroupFailures, GroupPlaces } from './groupparts';
-import { groupState, memberWords, progress, roundsText } from './grouptext';
+import { groupCause, groupState, groupWord, memberWords, progress, roundsText } from './grouptext';
 import { LivePanel } from './livepanel';
 import { useLoaded } from './loadable';
 import { Mark } from './marks';
@@ -119,7 +119,7 @@ function Head(props: { panel: GroupPanel; group: Group }): JSX.Element {
   const took = secondsBetween(group.created_at, group.ended_at ?? new Date(now).toISOString()) ?? 0;
   const since = `asked for ${moment(group.created_at, now)}`;
   const time = group.phase === 'ENDED' ? `took ${duration(Math.floor(took))}` : `for ${clock(took)}`;
-  const cause = [group.cause, group.next].filter(text => text !== '').join(' ');
+  const cause = groupCause(group);
   const bad = group.phase === 'ENDED' && group.outcome !== 'OK' && group.outcome !== 'CANCELLED';
   return (
     <header
@@ -165,12 +165,13 @@ function Head(props: { panel: GroupPanel; group: Group }): JSX.Element {
 export function GroupWords(props: { group: Group }): JSX.Element {
   const { group } = props;
   const sign = stateSign(groupState(group));
-  const held = group.held_by === null ? '' : `held by ${group.held_by}`;
+  const word = groupWord(group);
+  const held = group.held_by === null || word.startsWith('held') ? '' : `held by ${group.held_by}`;
   return (
     <span className="jp-diamond-dstate">
       <Mark key={sign.word} sign={sign} />
       <span>
-        {sign.word} {progress(group)}
+        {word} {progress(group)}
       </span>
       <span className="jp-diamond-means">{[roundsText(group), held].filter(text => text !== '').join(' · ')}</span>
     </span>

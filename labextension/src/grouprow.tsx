@@ -3,7 +3,7 @@ import * as React from 'react';
 import type { Group, MemberSummary } from './api-types';
 import { useNow } from './clock';
 import { GroupBar } from './groupparts';
-import { WRONG, countsText, groupState, groupTime, placesText, progress, roundsText } from './grouptext';
+import { WRONG, countsText, groupState, groupTime, placesText, progress, rowText } from './grouptext';
 import { useLoaded } from './loadable';
 import { Mark } from './marks';
 import type { PoolModel } from './pool';
@@ -62,9 +62,7 @@ export const GroupRow = React.memo(function GroupRow(props: Props): JSX.Element 
           <GroupTime group={group} />
         </span>
         <span className="jp-diamond-line jp-diamond-second">
-          <span className="jp-diamond-words">
-            {[countsText(group), placesText(group), roundsText(group)].filter(text => text !== '').join(' · ')}
-          </span>
+          <span className="jp-diamond-words">{rowText(group)}</span>
         </span>
         {group.phase !== 'ENDED' && <GroupBar group={group} />}
         {said !== '' && (
@@ -106,7 +104,7 @@ function Members(props: Omit<Props, 'first'>): JSX.Element {
           </button>
         </li>
       ))}
-      <li>
+      <li className="jp-diamond-allmembers">
         <button type="button" className="jp-diamond-link" data-action="all-members" onClick={() => openGroup(group.id)}>
           {value.length === 0 ? 'None failed, none runs. All ' : 'All '}
           {group.members} members

@@ -55,6 +55,19 @@ export function groupState(group: Group): State {
   return TELLING.find(state => (group.states[state] ?? 0) > 0) ?? 'waiting';
 }
 
+/** The word of its state; where some members ended well and others did not, it has simply ended. */
+export function groupWord(group: Group): string {
+  const state = groupState(group);
+  if (state === 'cancelled' && group.cancel_requested_by !== null) {
+    return `cancelled by ${group.cancel_requested_by}`;
+  }
+  if (group.held_by !== null && group.phase === 'PENDING') {
+    return `held by ${group.held_by}`;
+  }
+  const mixed = OVER.has(state) && state !== 'completed' && (group.states['completed'] ?? 0) > 0;
+  return mixed ? 'ended' : stateSign(state).word;
+}
+
 export function endedCount(group: Group): number {
   return ORDER.filter(state => OVER.has(state)).reduce((sum, state) => sum + (group.states[state] ?? 0), 0);
 }
@@ -88,6 +101,20 @@ export function countsText(group: Group): string {
   return parts.join(', ');
 }
 
+/** `anvil:shared, delta:cpu · 20 running · 3 failed`: what fits a row of the sidebar. */
+export function rowText(group: Group): string {
+  const of = (states: readonly State[]) => states.reduce((sum, state) => sum + (group.states[state] ?? 0), 0);
+  const running = of(['running', 'completing', 'suspended']);
+  const failed = of(BAD);
+  const parts = [
+    placesText(group),
+    running > 0 ? `${count(running)} running` : '',
+    failed > 0 ? `${count(failed)} failed` : '',
+    roundsText(group)
+  ];
+  return parts.filter(part => part !== '').join(' · ');
+}
+
 /** `round 1 of 2`; empty for a group in one round. */
 export function roundsText(group: Group): string {
   return group.rounds > 1 ? `round ${group.round} of ${group.rounds}` : '';
@@ -111,6 +138,13 @@ export function shareText(share: GroupShare): string {
 /** The places of a group in a row of the sidebar: `anvil:shared, delta:cpu`. */
 export function placesText(group: Group): string {
   return group.shares.map(where).join(', ');
+}
+
+/** Why it stopped; that members failed is told by cause already, unless it kept others from being sent. */
+export function groupCause(group: Group): string {
+  const failed = BAD.some(state => (group.states[state] ?? 0) > 0);
+  const told = failed && group.next === '' && later(group) <= 0;
+  return [told ? '' : group.cause, group.next].filter(text => text !== '').join(' ');
 }
 
 /** What stands at the right of a group's row: the forecast while nothing runs, how long it goes on, or how long it took. */

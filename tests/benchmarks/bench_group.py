@@ -175,7 +175,8 @@ async def ours(service: DiamondService, site: Site) -> tuple[float, float, float
     """Seconds of a submission, of its one script at the site, and of our CPU."""
     count, site.seconds = Count(service, "attempt.submitted", MEMBERS), 0.0
     start, cpu = time.perf_counter(), time.process_time()
-    await arrays.submit(service, range(MEMBERS), source="answer = index * index", outputs=("answer",), announced=True)
+    asked, data = arrays.group(range(MEMBERS), source="answer = index * index", outputs=("answer",))
+    await service.groups.submit(asked, data)
     await count.wait()
     return time.perf_counter() - start, site.seconds, time.process_time() - cpu
 
@@ -217,14 +218,13 @@ async def values(place: Place) -> None:
     count = Count(service, "attempt.result_ready", TASKS)
     over = Count(service, "attempt.terminal", TASKS)
     start, cpu = time.perf_counter(), time.process_time()
-    tasks = await arrays.submit(
-        service, range(TASKS), source="import os\nanswer = int(os.environ['SLURM_ARRAY_TASK_ID']) ** 2",
-        outputs=("answer",), announced=True, at_once=AT_ONCE,
-    )  # fmt: skip
+    asked, data = arrays.group(range(TASKS), source="answer = index * index", outputs=("answer",), at_once=AT_ONCE)
+    group = (await service.groups.submit(asked, data)).group
     await count.wait()
     ready = time.perf_counter() - start
     await over.wait()
     spent = time.process_time() - cpu
+    tasks = await service._ledger.do(service._ledger.store.groups.members, group.id)
     got = await asyncio.to_thread(lambda: sum(1 for task in tasks if value_of(service, task)))
     await service.stop()
     print(f"\n{TASKS} trivial tasks, {AT_ONCE} at a time, to all values (seconds); {load()}")

@@ -20,6 +20,10 @@ for n in range(600):
     print("step", n, flush=True)
     time.sleep(0.5)
 done = True"""
+MANY = """\
+%%diamond_submit many --time 10m --array 0-2
+import time
+time.sleep(300 if index else 0)"""
 NEVER = ("model not found", "Loading widget", "Error displaying")
 
 
@@ -56,6 +60,25 @@ def test_a_restarted_kernel_leaves_a_card_that_goes_on(lab: LabPage, open_notebo
     expect(card).to_have_attribute("data-state", "cancelled")
     card.locator('[data-action="details"]').click()
     expect(lab.details.locator("h2")).to_have_text("slow")
+
+
+def test_a_restarted_kernel_leaves_a_group_s_card_that_goes_on(lab: LabPage, open_notebook: Callable[..., str]) -> None:
+    open_notebook("many.ipynb", LOAD, MANY, ran=1)
+    lab.run(1)
+    live = lab.outputs(1).locator(".jd-group")
+    expect(live.locator(".jd-progress-count")).to_have_text("1/3", timeout=90_000)
+    expect(live.locator(".jd-share")).not_to_have_count(0)
+    lab.restart_kernel()
+    card = lab.outputs(1).locator(".jp-diamond-keptcard:visible")
+    expect(card).to_contain_text("running 1/3")
+    expect(card).to_contain_text('diamond.task("many")')
+    card.locator('[data-action="details"]').click()
+    panel = lab.page.locator(".jp-diamond-details")
+    expect(panel.locator("[data-member]")).to_have_count(3)
+    panel.locator('[data-action="cancel"]').click()
+    lab.page.locator(".jp-Dialog").get_by_role("button", name="Cancel all members").click()
+    expect(panel.locator(".jp-diamond-dhead")).to_have_attribute("data-state", "cancelled", timeout=60_000)
+    expect(panel.locator(".jp-diamond-dstate")).to_contain_text("cancelled by you 3/3")
 
 
 def test_a_notebook_saved_while_its_job_ran_shows_what_became_of_it(

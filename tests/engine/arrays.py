@@ -33,12 +33,18 @@ def bundle(source, members, *, name="fit", outputs=()):
     return buffer.getvalue()
 
 
-async def planned(service, members, *, source, outputs=(), at_once=None, announced=False, **envelope):
-    """A group of which nothing is with its site yet: its id, the group, its only round and its bundle."""
+def group(members, *, source, outputs=(), at_once=None, **envelope):
+    """What a kernel asks for, and its bundle."""
     asked = Envelope(**{"walltime_s": Span.exactly(600), "memory_bytes": Span.exactly(100 * MIB)} | envelope)
     data = bundle(source, members, outputs=outputs)
-    request = cells.request(source, data, outputs=outputs, envelope=asked)
-    decision = await service.engine.planner.plan(asked)
+    request = cells.request(source, data, outputs=outputs, envelope=asked, again=True)
+    return GroupRequest(request=request, members=tuple(Member(index=at) for at in members), at_once=at_once), data
+
+
+async def planned(service, members, *, source, outputs=(), at_once=None, announced=False, **envelope):
+    """A group of which nothing is with its site yet: its id, the group, its only round and its bundle."""
+    asked, data = group(members, source=source, outputs=outputs, at_once=at_once, **envelope)
+    decision = await service.engine.planner.plan(asked.request.envelope)
     choice, token, now = decision.choice, f"dmd-{secrets.token_hex(8)}", from_epoch(time.time())
     assert choice is not None, decision.sentence
     folder = await service.links[choice.site].folder(token)
@@ -53,22 +59,19 @@ async def planned(service, members, *, source, outputs=(), at_once=None, announc
         })  # fmt: skip
 
     share = Share(token, secrets.token_hex(32), decision, tuple((index, attempt(index)) for index in members))
-    group = GroupRequest(
-        request=request, members=tuple(Member(index=index) for index in members), at_once=at_once
-    )  # fmt: skip
-    return f"g{secrets.token_hex(5)}", group, Round((share,)), data
+    return f"g{secrets.token_hex(5)}", asked, Round((share,)), data
 
 
 async def submit(service, members, *, adopt=True, **how):
     """Submit a group as one array: its members' tasks."""
-    group_id, group, first, data = await planned(service, members, **how)
+    group_id, asked, first, data = await planned(service, members, **how)
     service._spool.save(group_id, data)
     ledger = service._ledger
     create = ledger.store.groups.create
-    _, tasks = await ledger.write(create, group, group_id=group_id, first=first, at=from_epoch(time.time()))
+    _, tasks = await ledger.write(create, asked, group_id=group_id, first=first, at=from_epoch(time.time()))
     if adopt:
         inputs = Inputs(
-            group.request, first.shares[0].key, data, announced=how.get("announced", False), at_once=group.at_once
+            asked.request, first.shares[0].key, data, announced=how.get("announced", False), at_once=asked.at_once
         )
         service.engine.adopt_all(tasks, inputs)
     return tasks

@@ -26,8 +26,7 @@ def open_group(page: Page, lab: Lab, **facts):
 def test_a_group_is_one_row_that_says_how_far_it_is_and_where(page: Page, lab: Lab):
     row = group_row(page, lab)
     expect(row.locator(".jp-diamond-name").first).to_have_text("sweep 37/100")
-    expect(row).to_contain_text("34 succeeded, 20 running, 43 pending, 1 failed, 2 out of memory")
-    expect(row).to_contain_text("anvil:shared, delta:cpu")
+    expect(row).to_contain_text("anvil:shared, delta:cpu · 20 running · 3 failed")
     expect(row.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "37")
     expect(page.locator(f"{SIDEBAR} .jp-diamond-counts")).to_have_text("21 running · 45 pending · 1 unknown")
     waiting = {"phase": "PENDING", "states": {"pending": 100}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,17 @@ from typing import Any
 import pytest
 from typescript import compile_modules, evaluate
 
-from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.forecast import Estimate, Forecast
+from jupyter_diamond.model.group import Group, GroupShare, MemberSummary
 from jupyter_diamond.model.limits import Cap, Door
 from jupyter_diamond.model.snapshot import NO_LIMIT, GpuShare, NodeShape, Record, SiteReading, Snapshot
-from jupyter_diamond.model.states import ReasonClass, State
-from jupyter_diamond.notebook import card_view, vocabulary, wall_text, wall_view
+from jupyter_diamond.model.states import Outcome, Phase, ReasonClass, State
+from jupyter_diamond.notebook import card_view, group_words, vocabulary, wall_text, wall_view
 from jupyter_diamond.placement import estimate_words, words
 
 pytestmark = pytest.mark.node
-NAMES = ("format", "vocabulary", "sizetext", "sitefacts", "tasktext", "explain", "estimatetext")
+NAMES = ("format", "vocabulary", "sizetext", "sitefacts", "tasktext", "explain", "estimatetext", "grouptext")
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 SECONDS = [0, 1, 59, 60, 61, 89, 90, 299, 300, 400, 3599, 3600, 3725, 5399, 5400, 86399, 86400, 90061, 172_799, 172_800,
            200_000, 31_536_000]  # fmt: skip
@@ -219,3 +221,53 @@ def test_simulated_sites_alone_are_added_up_and_marked(folder: Path):
     said = typescript(folder, "return sitefacts.sums(given.snapshot, given.now);", given)
     strip = wall_view.wall(snapshot, NOW)["strip"]
     assert said == {"sums": strip["sums"], "simulated": True}
+
+
+def a_group(pick: random.Random) -> Group:
+    """Any group there may be."""
+    phase = pick.choice(list(Phase))
+    states = {state: pick.randint(1, 40) for state in pick.sample(list(State), pick.randint(0, 5))}
+    shares = [
+        GroupShare(site="delta", partition=pick.choice(["cpu", None]), waiting=pick.randint(0, 9), running=pick.randint(0, 1),
+                   ended=pick.randint(0, 2000), wait_s=pick.choice([None, 0.0, 61.5, 600.0, 90000.0]))
+        for _ in range(pick.randint(0, 3))
+    ]  # fmt: skip
+    return Group(
+        id="g0", name="sweep", phase=phase, outcome=pick.choice(list(Outcome)) if phase is Phase.ENDED else None,
+        members=sum(states.values()) + pick.choice([0, 0, 1200]), states=states, shares=tuple(shares), created_at=NOW,
+        rounds=pick.randint(1, 3), envelope=Envelope(), cancel_requested_by=pick.choice([None, "you"]),
+        held_by=pick.choice([None, None, "you"]),
+    )  # fmt: skip
+
+
+def a_member(pick: random.Random, index: int) -> MemberSummary:
+    """Any member there may be: causes often differ in numbers only."""
+    state = pick.choice(list(State))
+    cause = pick.choice(["", "asked 32 GB", "asked 3.5 GB", "ValueError: no"])
+    return MemberSummary(id=f"g0-{index}", name=f"sweep[{index}]", index=index, state=state, phase=state.phase,
+                         cause=cause, created_at=NOW)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_are_told_in_the_same_words(folder: Path, seed: int):
+    pick = random.Random(seed)
+    groups = [a_group(pick) for _ in range(60)]
+    members = [[a_member(pick, index) for index in pick.sample(range(300), 40)] for _ in range(10)]
+    script = """
+        const {groupState, groupWord, progress, countsText, roundsText, shareText, failures, failureText} = grouptext;
+        return [given.groups.map(group => [groupState(group), groupWord(group), progress(group), countsText(group),
+            roundsText(group), ...group.shares.map(shareText)]),
+            given.members.map(each => failures(each).map(one => failureText(one, 300)))];
+    """
+    given = {"groups": [group.model_dump(mode="json") for group in groups],
+             "members": [[each.model_dump(mode="json") for each in some] for some in members]}  # fmt: skip
+    told, failed = typescript(folder, script, given)
+    assert told == [
+        [group_words.state_of(group).value, group_words.group_word(group), group_words.progress(group),
+         group_words.counts_text(group), group_words.rounds_text(group), *map(group_words.share_text, group.shares)]
+        for group in groups
+    ]  # fmt: skip
+    assert failed == [
+        [group_words.failure_text(replace(each, cause=""), 300) for each in group_words.failures(some)]
+        for some in members
+    ]

@@ -47,6 +47,13 @@ tokens("validation", 10)"""
 SLEEPER = "%%diamond_submit sweep --time 2h --cpus 8\nprint('seed 0', flush=True)\ntime.sleep(600)"
 WAITER = "%%diamond_submit big --gpus 4 --nodes 2 --time 4h --site delta:gpuA100x4\ntime.sleep(600)"
 DRY = "%%diamond_submit plan --gpus 1 --memory 32G --time 1h --dry-run\nx.mean()"
+GROUP = """\
+%%diamond_submit grid --cpus 1 --time 10m --sweep lr=1e-1,1e-2,1e-3,1e-4 --sweep seed=0-5 --out loss
+if lr == 1e-1 and seed > 3:
+    raise ValueError(f"the loss of seed {seed} is not finite")
+time.sleep(2 + 2 * seed)
+loss = lr * seed"""
+GROUP_RESULTS = "grid.results()"
 TALL = 5200
 """So that every cell is drawn: those out of sight are not in the page."""
 SITES, TASKS = "%diamond sites", "%diamond tasks"
@@ -134,6 +141,12 @@ def picture_jobs(folder: Path, base: Path, browser: Browser, testbed: Testbed | 
             picture_notebook(Album(folder, lab), waiting=testbed is not None)
         finally:
             lab.close()
+        write_notebook(server.notebooks / "grid.ipynb", LOAD, GROUP, GROUP_RESULTS)
+        lab = LabPage(browser, server, height=850)
+        try:
+            picture_group(Album(folder, lab))
+        finally:
+            lab.close()
         write_notebook(server.notebooks / "today.ipynb", LOAD, VALUES, fit, sleeper)
         lab = LabPage(browser, server, height=850)
         try:
@@ -203,6 +216,29 @@ def picture_details(album: Album) -> None:
         album.take(f"details-{tab}", lab.details)
     lab.page.set_viewport_size({"width": 1400, "height": TALL})
     lab.activate_notebook("study.ipynb")
+
+
+def picture_group(album: Album) -> None:
+    """A sweep: its card while it runs and when it has ended, its row, its page."""
+    lab = album.lab
+    lab.open("grid.ipynb")
+    lab.run(0)
+    lab.show_sidebar()
+    lab.run(1)
+    card = lab.cell(1).locator(".jd-group")
+    expect(card.locator(".jd-failure")).to_have_count(1, timeout=90 * SECONDS)
+    row = lab.page.locator('#jupyter-diamond-sidebar [data-group-name="grid"]')
+    row.locator(".jp-diamond-fold").click()
+    expect(row.locator("[data-member]").first).to_be_visible()
+    album.take("group-card", card)
+    album.take("group-page")
+    row.locator(".jp-diamond-taskrow").first.click()
+    expect(lab.page.locator('.jp-diamond-details [data-part="members"]')).to_be_visible()
+    album.take("group-details", lab.page.locator(".jp-diamond-details"))
+    lab.activate_notebook("grid.ipynb")
+    expect(lab.cell(1).locator(".jd-static")).to_be_visible(timeout=180 * SECONDS)
+    lab.run(2)
+    album.take("group-ended", lab.cell(1), lab.cell(2))
 
 
 def picture_page(album: Album) -> None:

@@ -66,13 +66,10 @@ def test_its_story_and_its_row_tell_it_as_one(swept):
     assert "score" in swept.run("%diamond result fit").text
 
 
-def test_another_kernel_finds_it_again(swept):
-    other = Notebook(swept.server, "ünï another.ipynb")
-    try:
-        assert other.value("[len(diamond.task('fit')), diamond.task('fit[1]').result()]") == [4, 6.0]
-        assert other.value("list(diamond.task('fit').results()['score'].fillna(-1))") == [5.0, 6.0, 20.0, -1.0]
-    finally:
-        other.close()
+def test_it_is_found_again_with_all_that_it_returned(swept):
+    swept.run("from jupyter_diamond.notebook import session\nsession.end()  # what a restarted kernel begins with")
+    assert swept.value("[len(diamond.task('fit')), diamond.task('fit[1]').result()]") == [4, 6.0]
+    assert swept.value("list(diamond.task('fit').results()['score'].fillna(-1))") == [5.0, 6.0, 20.0, -1.0]
 
 
 def test_a_dry_run_shows_the_members_and_what_they_stand_in_for(nb):
@@ -97,8 +94,12 @@ def test_what_cannot_be_a_group_is_refused_before_anything_is_sent(nb):
     assert nb.refused("no --sweep x=1,2 --in x", "print(x)").startswith("--in names `x`, which each member is given")
 
 
-def test_a_group_is_held_released_and_cancelled_as_one(nb):
+def test_a_group_is_cancelled_as_one_and_wakes_who_waits_for_it(nb):
     nb.run("%%diamond_submit many --array 0-2\nimport time; time.sleep(60); print(index)")
+    nb.run(
+        "heard = []\nmany.on('quorum', lambda news: heard.append('one'), ended=1)\nmany.on_end(lambda news: heard.append(news.name))"
+    )
+    assert "a quorum of 9 would never be there" in nb.fails("many.on('quorum', print, well=9)").error
     nb.run("%diamond cancel many[1]")
     until(lambda: nb.value("many[1].state") == "cancelled", what="the end of one member")
     assert nb.value("many.wait(0.1)") is False
@@ -106,11 +107,12 @@ def test_a_group_is_held_released_and_cancelled_as_one(nb):
     assert nb.value("many.wait(60)") is True
     assert nb.value("many.states") == {"cancelled": 3}
     assert "cancelled by you" in nb.value("repr(many)")
+    until(lambda: sorted(nb.value("heard")) == ["many", "one"], what="the news of the group")
 
 
 def test_the_example_notebook_runs_and_its_tables_say_what_happened(nb):
     cells = json.loads((EXAMPLES / "02_sweep.ipynb").read_text())["cells"]
     shown = [nb.run("".join(cell["source"])).text for cell in cells if cell["cell_type"] == "code"]
-    assert nb.value("len(table), list(table['step'])") == [4, [0.5, 0.5, 2.0, 2.0]]
+    assert nb.value("[len(table), list(table['step'])]") == [4, [0.5, 0.5, 2.0, 2.0]]
     assert nb.value("checked.failed.index.tolist()") == [1]
     assert "a walk needs steps" in shown[-2]

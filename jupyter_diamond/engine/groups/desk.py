@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection
 
+from jupyter_diamond.engine.batch import Inputs
 from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.intake import check_bundle
 from jupyter_diamond.engine.ledger import Ledger
@@ -23,7 +24,7 @@ from jupyter_diamond.model.views import EventPage
 from jupyter_diamond.placement.budget import too_dear
 from jupyter_diamond.settings import DiamondLimits
 from jupyter_diamond.store.follows import not_started
-from jupyter_diamond.store.groups import Round
+from jupyter_diamond.store.groups import Round, Share
 
 from .names import Names
 from .results import PAGE, VALUE_BYTES, read_results
@@ -59,7 +60,7 @@ class GroupDesk:
         check_bundle(request, bundle, at_most=self._limits.bundle_bytes)
         if not request.again and (twin := await self._ledger.do(self._twin, asked)) is not None:
             return GroupSubmitted(group=twin, attached=True, created=False)
-        first = await self._first_round(asked)
+        first = await self._announced(await self._first_round(asked), asked)
         group_id = f"g{secrets.token_hex(5)}"
         await asyncio.to_thread(self._spool().save, group_id, bundle)
         now, caps = from_epoch(time.time()), self._engine().planner.caps
@@ -71,6 +72,8 @@ class GroupDesk:
             raise
         if not made:
             await asyncio.to_thread(self._spool().drop, group_id)
+        sent = [task for task in made if task.state is State.SUBMITTING]
+        self._engine().adopt_all(sent, Inputs(request, "", bundle, announced=True, at_once=asked.at_once))
         return GroupSubmitted(group=group, created=bool(made))
 
     async def _first_round(self, asked: GroupRequest) -> Round:
@@ -85,6 +88,17 @@ class GroupDesk:
         if why_not:
             raise OverBudget(why_not) if too_dear(decision) else Infeasible(why_not)
         return round_of(found, decision, members, names=Names(), now=from_epoch(time.time()))
+
+    async def _announced(self, first: Round, asked: GroupRequest) -> Round:
+        """With the intent of each job array that may go to its site now: it is stored together with the group then."""
+        if asked.at_once is not None and len(first.shares) > 1:
+            return first  # whose turn it is, the driver says
+        engine, shares = self._engine(), list[Share]()
+        for share in first.shares:
+            place = share.first.array
+            folder = await engine.folder_for(share.first) if place is not None else None
+            shares.append(share if folder is None else share.announced(folder))
+        return first._replace(shares=tuple(shares))
 
     def _twin(self, asked: GroupRequest) -> Group | None:
         """In the store's thread: the same group, still active (B27). Raises Conflict where another of that name is."""

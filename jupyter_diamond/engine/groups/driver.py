@@ -71,6 +71,7 @@ class Groups:
         try:
             for group_id in await self._ledger.do(self._ledger.store.groups.active):
                 self._due[group_id] = 0.0
+            await self._tidy()
             while True:
                 self._wake.clear()
                 now = time.monotonic()
@@ -80,6 +81,13 @@ class Groups:
                 await rest(self._wake, min(self._due.values()) - time.monotonic() if self._due else None)
         finally:
             self._runs = False
+
+    async def _tidy(self) -> None:
+        """Drop the bundles of groups whose end was written by a server that died right after."""
+        kept = await asyncio.to_thread(self._spool.kept)
+        over = await self._ledger.do(self._ledger.store.groups.over, kept)
+        for group_id in over:
+            await asyncio.to_thread(self._spool.drop, group_id)
 
     def _hear(self, event: Event) -> None:
         if not self._runs:

@@ -128,9 +128,8 @@ function showLines(parts, view) {
     }),
   );
   parts.failures.hidden = !view.failures.length;
-  const cause = view.failures.length && !view.action ? "" : view.sentence;
   for (const [key, text] of [
-    ["sentence", `${cause} ${view.action}`.trim()], ["note", view.note], ["trouble", view.trouble],
+    ["sentence", `${view.sentence} ${view.action}`.trim()], ["note", view.note], ["trouble", view.trouble],
     ["why", view.why_here ? `why here: ${view.why_here}` : ""],
   ]) {
     setText(parts[key], text);

@@ -135,8 +135,11 @@ async def test_only_so_many_run_at_once(bench, tmp_path):
     await until(partial(running, service, group.id))
     tasks = await service.groups.tasks(group.id)
     assert [task.state for task in tasks[1:]] == [State.WAITING, State.WAITING]
+    assert (await service.groups.replan(group.id, "you")).states == (await service.groups.group(group.id)).states
     gate.touch()
     assert (await over(service, group.id)).states == {State.COMPLETED: 3}
+    with pytest.raises(Conflict, match="have started"):
+        await service.groups.replan(group.id, "you")
 
 
 async def test_cancel_ends_what_runs_what_waits_and_what_never_began(bench, tmp_path):
