@@ -11,8 +11,9 @@ import pytest
 from jupyter_diamond.cli.main import run
 from jupyter_diamond.model.group import GroupRequest, Member
 from jupyter_diamond.model.healing import Healing
+from jupyter_diamond.model.states import Outcome, State
 from jupyter_diamond.server.app import DiamondApp
-from tests.engine import cells
+from tests.engine import arrays, cells
 
 pytestmark = pytest.mark.parametrize("make_service", [DiamondApp.make_service], indirect=True)
 
@@ -33,7 +34,7 @@ def cli(started, http_server, http_server_port, jp_base_url, jp_auth_header, mon
 
 
 async def submitted(service, source, *rounds, name="sweep", **more):
-    data = cells.bundle(source, name=name)
+    data = arrays.bundle(source, range(sum(rounds)), name=name)
     request = cells.request(source, data, name=name, healing=Healing(retries=0))
     sizes = [number for number, count in enumerate(rounds, start=1) for _ in range(count)]
     members = [Member(index=index, round=number) for index, number in enumerate(sizes)]
@@ -73,6 +74,6 @@ async def test_a_member_and_then_its_group_are_cancelled(cli, service, tmp_path)
     assert "long[1]: its site is asked" in (await cli("cancel", "long[1]"))[1]
     assert "its sites are asked to end" in (await cli("cancel", "long"))[1]
     ended = await until_ended(service, made.id)
-    assert (ended.states, ended.outcome) == ({"cancelled": 2}, "CANCELLED")
+    assert (ended.states, ended.outcome) == ({State.CANCELLED: 2}, Outcome.CANCELLED)
     assert "has ended already: cancelled" in (await cli("cancel", made.id))[1]
     assert (await cli("hold", "long"))[0] == 1
