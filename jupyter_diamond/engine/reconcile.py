@@ -64,6 +64,8 @@ def from_queue(attempt: Attempt, row: JobRow, *, now: datetime) -> dict[str, Any
         wanted |= {name: getattr(row, name) for name in _FACTS if getattr(row, name)}
     if row.requeued:
         wanted |= {"started_at": None, "state": State.PENDING if state is State.COMPLETING else state}
+        if attempt.started_at is not None or attempt.requeued_at is None:
+            wanted |= {"requeued_at": now}
     changes = {name: value for name, value in wanted.items() if getattr(attempt, name) != value}
     if changes:
         changes["last_seen_at"] = now
@@ -73,7 +75,7 @@ def from_queue(attempt: Attempt, row: JobRow, *, now: datetime) -> dict[str, Any
 def from_folder(attempt: Attempt, seen: Seen) -> dict[str, Any]:
     """Changes that the job's own files make: it has started, its result is there."""
     changes: dict[str, Any] = {}
-    if seen.started is not None and attempt.started_at is None:
+    if seen.started is not None and attempt.started_at is None and not _of_an_earlier_run(attempt, seen.started.at):
         changes |= {"started_at": from_epoch(seen.started.at), "state": State.RUNNING, "trouble": ""}
         if seen.started.host:
             changes["nodes"] = seen.started.host
@@ -87,6 +89,11 @@ def from_folder(attempt: Attempt, seen: Seen) -> dict[str, Any]:
         if seen.manifest is not None and seen.manifest.max_rss_bytes:
             changes["max_rss_bytes"] = seen.manifest.max_rss_bytes
     return changes
+
+
+def _of_an_earlier_run(attempt: Attempt, at: float) -> bool:
+    """Whether a start is that of a run that the scheduler has taken back to its queue since."""
+    return attempt.requeued_at is not None and at <= attempt.requeued_at.timestamp()
 
 
 def same_job(native: NativeJob | None, claimed: str) -> bool:

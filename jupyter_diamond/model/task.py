@@ -126,6 +126,8 @@ class Attempt(Value):
     created_at: UtcTime
     submitted_at: UtcTime | None = None
     started_at: UtcTime | None = None
+    requeued_at: UtcTime | None = None
+    """When it was heard that its scheduler had sent the job back to its queue: what began before counts no more."""
     cell_started_at: UtcTime | None = None
     """When the cell itself began, by its receipt: between the two the job got ready."""
     ended_at: UtcTime | None = None

@@ -13,7 +13,7 @@ from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import EventType
 from jupyter_diamond.model.healing import Withdrawal
-from jupyter_diamond.model.states import State
+from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Attempt
 
 from . import attempt_rows, eventlog
@@ -104,7 +104,13 @@ def release(connection: Connection, task_id: str, by: str, *, at: datetime) -> N
 
 
 def stay(connection: Connection, task_id: str, attempt: Attempt, why: str, *, at: datetime) -> None:
-    """The attempt is not taken back after all; where it has started, nothing holds its task any more."""
+    """The attempt is not taken back after all; where it has started, nothing holds its task any more.
+
+    One that is being taken back stays only where it has started: its job may have been cancelled already.
+    """
+    started = attempt.started_at is not None or attempt.state.phase is Phase.RUNNING
+    if attempt.withdrawal is not None and not started:
+        return
     told = {"attempt": attempt.n, "why": why}
     attempt_rows.change(
         connection, task_id, attempt.n, at=at, kind="task.stays", data=told, changes={"withdrawal": None}

@@ -40,6 +40,7 @@ export interface Attempt {
   created_at: string;
   submitted_at: string | null;
   started_at: string | null;
+  requeued_at: string | null;
   cell_started_at: string | null;
   ended_at: string | null;
   expected_start_at: string | null;

@@ -124,6 +124,8 @@ def _truth(world: World, name: str, task: Task, attempt: Attempt, job: Job) -> N
     called = set(_CALLED[job.fate])
     if task.cancel_requested_by is not None:
         called.add(State.CANCELLED)
+    if attempt.cause.startswith("Taken back from ") and attempt.n < len(task.attempts):
+        called.add(State.CANCELLED)  # it waited again after its scheduler had sent it back
     if world.plan.ids_anew or world.plan.jumps:
         called.add(State.LOST)  # the books cannot be asked for it any more
     if attempt.state not in called:
@@ -143,15 +145,17 @@ def _never_while_held(world: World, task: Task, events: list[Event]) -> None:
 
 
 def _charged_once(world: World, task: Task, events: list[Event]) -> None:
-    """Each attempt is reserved once, when it is made, and settled once, when it has ended."""
+    """Each attempt is reserved once, when it is made, and settled once, when it has ended; told where its unit is known."""
     for attempt in task.attempts:
+        charge = attempt.charge
+        if charge is None or (charge.settled_at is not None) is not attempt.state.terminal:
+            world.violated(f"{task.name} attempt {attempt.n} is {attempt.state.value}, and charged {charge}")
+        if charge is None or not charge.unit:
+            continue
         mine = [event.type for event in events if event.type in CHARGES and event.data.get("attempt") == attempt.n]
         wanted = list(CHARGES) if attempt.state.terminal else list(CHARGES[:1])
         if mine != wanted:
             world.violated(f"{task.name} attempt {attempt.n} is {attempt.state.value}, and its charges say {mine}")
-        charge = attempt.charge
-        if charge is None or (charge.settled_at is not None) is not attempt.state.terminal:
-            world.violated(f"{task.name} attempt {attempt.n} is {attempt.state.value}, and charged {charge}")
 
 
 def _highest(folder: Path) -> int:

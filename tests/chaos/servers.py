@@ -23,10 +23,12 @@ from typing import Any
 
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.group import GroupRequest, Member
+from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.service import DiamondService
 from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites, DiamondStore
 from jupyter_diamond.store import Store
-from tests.engine import cells
+from tests.engine import arrays, cells
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -136,13 +138,17 @@ async def _carry_out(service: DiamondService, order: str) -> bool:
         if "cancel" in what:
             await service.cancel(what["cancel"], "you")
             return True
-        data = cells.bundle(what["source"], name=what["name"])
-        envelope = Envelope.model_validate(what["envelope"])
-        token = f"real-token-of-{what['name'].replace('_', '-')}"
+        name, source, members = what["name"], what["source"], what.get("members", 0)
+        data = arrays.bundle(source, range(members), name=name) if members else cells.bundle(source, name=name)
         request = cells.request(
-            what["source"], data, name=what["name"], client_token=token, envelope=envelope, again=True
-        )
-        await service.submit(request, data)
+            source, data, name=name, client_token=f"real-token-of-{name.replace('_', '-')}", again=True,
+            envelope=Envelope.model_validate(what["envelope"]), healing=Healing(**what.get("healing", {})),
+        )  # fmt: skip
+        if members:
+            asked = GroupRequest(request=request, members=tuple(Member(index=index) for index in range(members)))
+            await service.groups.submit(asked, data)
+        else:
+            await service.submit(request, data)
     except DiamondError as problem:
         logging.getLogger("diamond").warning("%s: %s", what, problem.message)
         await asyncio.sleep(0.5)

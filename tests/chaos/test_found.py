@@ -188,6 +188,24 @@ def test_of_an_array_only_the_members_that_failed_run_again_each_alone(made):
     assert len([line for line in report.trace if "job 101 of" in line and "is queued" in line]) == 1
 
 
+def test_another_plan_for_a_job_that_is_being_taken_back_does_not_make_it_stay(made):
+    """Its place was still the best; but the job was cancelled by then, which counted as ended from outside."""
+    acts = [Act(1.0, "submit", "cell0"), Act(1.01, "hold", "cell0"), Act(1.31, "release", "cell0")]
+    report = made(acts=(*acts, Act(1.32, "unpin", "cell0")), waits_s=(60.0,))
+    assert ended(report) == {"completed": 1}
+
+
+REQUEUED_AND_HELD = {
+    "fates": ("requeued",), "waits_s": (5.0,), "runs_s": (30.0,), "waits": 0.0,
+    "acts": (Act(1.0, "submit", "cell0"), Act(38.0, "hold", "cell0"), Act(300.0, "release", "cell0")),
+}  # fmt: skip
+
+
+def test_a_job_that_was_sent_back_to_its_queue_can_be_held_there(made):
+    report = made(**REQUEUED_AND_HELD)
+    assert ended(report) == {"completed": 1}
+
+
 # ---- and without what mends it, the same plans are red
 
 

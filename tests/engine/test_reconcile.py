@@ -91,6 +91,20 @@ def test_the_same_job_or_its_array_task_is_no_other_job(claimed):
     assert "native" not in from_folder(attempt(State.PENDING), Seen(started=Started(at=5.0, native=claimed)))
 
 
+def test_a_start_before_the_scheduler_sent_the_job_back_says_nothing_of_the_next_run():
+    heard = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    back = from_queue(
+        attempt(started_at=heard), row(State.PENDING, "PENDING", requeued=True), now=heard
+    )  # fmt: skip
+    assert (back["started_at"], back["requeued_at"]) == (None, heard)
+    waits = attempt(State.PENDING, requeued_at=heard)
+    before, after = (Started(at=heard.timestamp() + seconds) for seconds in (-5.0, 5.0))
+    assert from_folder(waits, Seen(started=before)) == {}
+    assert from_folder(waits, Seen(started=after))["state"] is State.RUNNING
+    again = from_queue(waits, row(State.PENDING, "PENDING", requeued=True), now=datetime.now(timezone.utc))
+    assert "requeued_at" not in again
+
+
 def test_a_result_is_ready_only_with_its_receipt():
     assert from_folder(attempt(), Seen(end=end()))["result_ready"] is False
     assert from_folder(attempt(), Seen(end=end(), manifest=manifest(outcome="OK")))["result_ready"] is True

@@ -41,7 +41,8 @@ class Asked:
         if choice is None or choice.size is None or choice.simulated:
             raise Infeasible(f"`{task.name}` stays where it is. {decision.sentence}")
         now = from_epoch(time.time())
-        if (choice.site, choice.partition or None) == (attempt.site, attempt.partition):
+        same = (choice.site, choice.partition or None) == (attempt.site, attempt.partition)
+        if same and attempt.withdrawal is None:  # one that is being taken back may be gone already
             why = f"{words.place(attempt.site, attempt.partition or '')} is still the best place. {decision.sentence}"
             return await self._ledger.write(store.stay, task.id, why[:1000], now)
         return await self._ledger.write(store.withdraw, task.id, Withdrawal(by=by, then="replan", unpin=unpin), now)
