@@ -25,6 +25,7 @@ from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.login_news import LoginNews
 from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.news.consumers import Consumers
+from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
@@ -160,8 +161,7 @@ class DiamondService:
             left = deadline - time.monotonic()
             if after is None or snapshot.id != after or left <= 0:
                 return snapshot
-            await asyncio.wait({news_task := asyncio.ensure_future(news.wait())}, timeout=left)
-            news_task.cancel()
+            await rest(news, left)
 
     async def refresh(self, site: str | None) -> Snapshot:
         """Probe one site, or all, now."""

@@ -18,12 +18,12 @@ from jupyter_diamond.notebook.group_words import (
     counts_text,
     failure_text,
     failures,
+    group_word,
     progress,
     rounds_text,
     share_text,
-    state_of,
 )
-from jupyter_diamond.notebook.vocabulary import LOOK, wall_clock
+from jupyter_diamond.notebook.vocabulary import wall_clock
 
 from .grammar import DONE
 from .output import as_json, pairs, say, table
@@ -59,7 +59,7 @@ def _line(group: Group) -> tuple[str, ...]:
     where = ", ".join(share_text(share) for share in group.shares)
     rounds = f"{group.round}/{group.rounds}" if group.rounds > 1 else ""
     return (
-        group.name, LOOK[state_of(group)].word, progress(group), rounds, where, wall_clock(group.created_at, now),
+        group.name, group_word(group), progress(group), rounds, where, wall_clock(group.created_at, now),
         group.cause, group.id,
     )  # fmt: skip
 
@@ -78,7 +78,7 @@ def show(client: DiamondClient, found: Group, said: Namespace) -> int:
     held = f"held by {found.held_by}" if found.held_by else ""
     pairs([
         ("group", f"{found.name}  {found.id}"),
-        ("state", f"{LOOK[state_of(found)].word}  {progress(found)}: {counts_text(found)}"),
+        ("state", f"{group_word(found)}  {progress(found)}: {counts_text(found)}"),
         ("round", rounds_text(found)), ("held", held), ("next", found.next),
         ("submitted", wall_clock(found.created_at, now)),
         ("ended", "" if found.ended_at is None else wall_clock(found.ended_at, now)),
@@ -114,7 +114,7 @@ def told(found: Group, verb: GroupAct) -> str:
     see = f"jupyter diamond group {found.id}"
     if verb == "cancel":
         if found.phase is Phase.ENDED:
-            return f"{found.name} has ended already: {LOOK[state_of(found)].word}."
+            return f"{found.name} has ended already: {counts_text(found)}."
         return f"{found.name}: its sites are asked to end what runs and waits. {see} says when all of it has."
     if verb == "hold":
         release = f"jupyter diamond release {found.id}"

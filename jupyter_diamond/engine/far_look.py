@@ -136,8 +136,10 @@ class FarLooks:
         """Whether there are other jobs to look for before the site says anything of these."""
         while not asking.done():
             woken = asyncio.create_task(self.changed.wait())
-            await asyncio.wait({asking, woken}, return_when=asyncio.FIRST_COMPLETED)
-            woken.cancel()
+            try:
+                await asyncio.wait({asking, woken}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                woken.cancel()
             self.changed.clear()
             if not asking.done() and folders(self.unfinished()) != folders(jobs):
                 await asyncio.sleep(0.2)  # many cells are often submitted at once

@@ -64,7 +64,8 @@ class SiteWatcher:
         )
         self._near = NearLook(self.link.scheduler.end_notice)
         self._queue = QueueClock(self.link.poll_floor_s)
-        self._accounting = accounting_allowance(self.link.poll_floor_s)
+        shared = self.link.scheduler.kind != "process"
+        self._accounting = accounting_allowance(self.link.poll_floor_s, shared=shared)
         self._asks = asyncio.Event()
         self._looks = asyncio.Event()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jupyter_diamond.engine import submit, watch
+from jupyter_diamond.engine.groups import desk
 from jupyter_diamond.engine.stage import submit_script
 from jupyter_diamond.model.states import State
 from jupyter_diamond.store import attempt_book
@@ -17,7 +18,7 @@ LATE_SCRIPT_OF_A_CANCELLED_TASK = {
     "acts": (Act(1.0, "submit", "cell0"), Act(10.0, "cancel", "cell0")),
 }  # fmt: skip
 SHELL_DIES_AND_ITS_SCRIPT_COMES_AGAIN = {"forced": {"submit": ["twice"], "shell": ["mute"]}, "twice_s": (3.0,)}
-HELD = (Act(1.0, "submit", "sweep0"), Act(1.01, "hold", "sweep0"), Act(100.0, "release", "sweep0"))
+HELD = (Act(1.0, "submit", "sweep0"), Act(1.015, "hold", "sweep0"), Act(100.0, "release", "sweep0"))
 THREE_MEMBERS = {"acts": (Act(1.0, "submit", "sweep0"),), "wishes": {"sweep0": Wish(rounds=(3,))}}
 ID_IS_GIVEN_TO_ANOTHER = {"kills": (Kill("queue before", 1, 600.0),), "ids_anew": (100.0,), "fates": ("oom",)}
 
@@ -144,7 +145,24 @@ def test_a_server_stopped_as_it_should_be_leaves_nothing_undone(made):
     assert (ended(report), report.jobs) == ({"completed": 1}, 1)
 
 
-def test_a_group_that_is_held_while_it_is_being_sent_is_not_sent(made):
+def test_a_group_that_is_held_before_it_has_started_does_not_start_while_it_is(made):
+    """Its intent is stored with it: its array was sent in the same breath, and is taken back."""
+    report = made(**{**THREE_MEMBERS, "acts": HELD})
+    assert (ended(report), report.jobs) == ({"completed": 3}, 6)
+    assert told(report, "runs the cell") > 100.0
+
+
+@pytest.fixture
+def sent_later(monkeypatch):
+    """A group's first arrays are handed over by its driver, as those of later rounds are."""
+
+    async def not_yet(self, first, asked):
+        return first
+
+    monkeypatch.setattr(desk.GroupDesk, "_announced", not_yet)
+
+
+def test_a_group_that_is_held_while_it_is_being_sent_is_not_sent(made, sent_later):
     """Its members were handed to their site as they were before the hold."""
     report = made(**{**THREE_MEMBERS, "acts": HELD})
     assert (ended(report), report.jobs) == ({"completed": 3}, 3)
@@ -228,6 +246,6 @@ def test_without_a_look_for_its_answer_an_array_is_submitted_again(made, monkeyp
     made(holds=False, **plan)
 
 
-def test_without_a_look_at_the_user_s_wish_what_is_held_is_sent(made, monkeypatch):
+def test_without_a_look_at_the_user_s_wish_what_is_held_is_sent(made, monkeypatch, sent_later):
     monkeypatch.setattr(attempt_book, "_unwanted", lambda connection, before: False)
     made(holds=False, **{**THREE_MEMBERS, "acts": HELD})

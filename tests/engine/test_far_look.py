@@ -182,9 +182,9 @@ class Jobs:
         self.there.append(SimpleNamespace(task=SimpleNamespace(id=name, attempt=attempt), log_from=None))
         self.changed.set()
 
-    async def note(self, known, seen):
-        self.noted.append(known.task.id)
-        return True
+    async def note(self, sights):
+        self.noted += [known.task.id for known, _ in sights]
+        return bool(sights)
 
 
 @contextlib.asynccontextmanager

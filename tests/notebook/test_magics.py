@@ -7,9 +7,13 @@ import threading
 
 import pytest
 
+from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.group import Group, MemberSummary
 from jupyter_diamond.model.manifest import CellError
-from jupyter_diamond.model.states import State
+from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.notebook.outputs import SLOTS
+
+from .rest_server import now
 
 SUBMIT = "%%diamond_submit fit --cpus 2-4 --time 10m --in x --out model,scores\nmodel = x + 1\nscores = {'r2': 1}"
 CARD = "application/vnd.jupyter-diamond.card+json"
@@ -269,10 +273,21 @@ def test_tables_texts_and_help(kernel, rest):
 
 def test_tab_completes_commands_names_sites_and_options(kernel, rest):
     kernel.ok(SUBMIT)
+    grid = Group(id="g0", name="grid", phase=Phase.RUNNING, members=2, created_at=now(), envelope=Envelope())
+    members = [
+        MemberSummary(id=f"g0-{n}", name=f"grid[{n}]", index=n, state=state, phase=state.phase, created_at=now())
+        for n, state in enumerate([State.COMPLETED, State.FAILED])
+    ]
+    rest.pool.groups["grid"] = grid, members
     assert {"sites", "tasks", "logs", "explain"} <= set(kernel.complete("%diamond "))
     assert kernel.complete("%diamond ex") == ["explain"]
     assert kernel.complete("%diamond logs f") == ["fit"]
     assert "--follow" in kernel.complete("%diamond logs fit --f")
+    assert kernel.complete("%diamond logs g") == ["grid"]
+    assert kernel.complete("%diamond logs grid[") == ["1]", "0]"], "what went wrong first"
+    kernel.ok("runs, other = [{'lr': 1}], [1, 2]")
+    assert kernel.complete("%%diamond_submit fit --sweep ") == ["runs"]
+    assert kernel.complete("%%diamond_submit fit --next-round e") == ["ended"]
     assert kernel.complete("%%diamond_submit fit --cp") == ["--cpus"]
     assert kernel.complete("%%diamond_submit fit --site del") == ["delta", "delta:gpuA100x4"]
     assert kernel.complete("%%diamond_submit fit --site delta:gp") == ["gpuA100x4"]

@@ -59,7 +59,7 @@ def test_its_story_and_its_row_tell_it_as_one(swept):
     assert "4 members were asked for" in story
     assert "all of it has ended" in story
     listed = swept.run("print(diamond.tasks(name='fit')[['state']].to_string())").text
-    assert "failed 4/4" in listed
+    assert "ended 4/4" in listed
     assert "group.ended" in swept.run("%diamond events fit").text
     assert "%diamond logs fit[3]" in swept.fails("%diamond logs fit").error
     assert "no lr of 2" in swept.run("%diamond logs fit[3]").text
@@ -67,7 +67,9 @@ def test_its_story_and_its_row_tell_it_as_one(swept):
 
 
 def test_it_is_found_again_with_all_that_it_returned(swept):
-    swept.run("from jupyter_diamond.notebook import session\nsession.end()  # what a restarted kernel begins with")
+    swept.run(
+        "from jupyter_diamond.notebook import session\nsession.end()\n%reload_ext jupyter_diamond"
+    )  # as a restarted kernel
     assert swept.value("[len(diamond.task('fit')), diamond.task('fit[1]').result()]") == [4, 6.0]
     assert swept.value("list(diamond.task('fit').results()['score'].fillna(-1))") == [5.0, 6.0, 20.0, -1.0]
 
