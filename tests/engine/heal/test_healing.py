@@ -151,14 +151,14 @@ async def test_a_new_plan_that_nobody_can_fulfil_changes_nothing(bench, runs):
 async def test_a_task_held_before_it_was_sent_is_sent_when_it_is_released(bench, runs):
     service = await bench.start()
     watcher = service.engine._watchers["here"]
-    sends = watcher._submitter._send
-    watcher._submitter._holds = lambda: asyncio.sleep(0, result=False)
+    sends = watcher._arrivals.submitter._send
+    watcher._arrivals.submitter._holds = lambda: asyncio.sleep(0, result=False)
     service.engine._hold = lambda: asyncio.sleep(0, result=False)
     task = await bench.submit(service, flaky(runs, 0), outputs=("answer",))
     await in_state(service, task, State.WAITING)
     await service.hold(task.id, "you")
-    watcher._submitter._holds = lambda: asyncio.sleep(0, result=True)
-    watcher._submitter._send = sends
+    watcher._arrivals.submitter._holds = lambda: asyncio.sleep(0, result=True)
+    watcher._arrivals.submitter._send = sends
     watcher.watched[task.id].hurry.set()
     await ended(service, await bench.submit(service, "pass", name="other"))
     held = await service.task(task.id)
