@@ -130,9 +130,12 @@ def test_what_waits_can_be_taken_back(store):
     change(store, State.PENDING, native=NativeJob(id="42"))
     task = store.withdraw("t0000001", REPLAN, at(3))
     assert (task.state, task.attempt.withdrawal) == (State.PENDING, REPLAN)
-    kept = store.stay("t0000001", "It had started.", at(4))
+    waits = store.stay("t0000001", "It waits at the best place.", at(4))
+    assert waits.attempt.withdrawal == REPLAN, "its job may be gone already"
+    change(store, State.RUNNING)
+    kept = store.stay("t0000001", "It had started.", at(5))
     assert kept.attempt.withdrawal is None
-    assert types(store)[-2:] == ["task.withdrawal", "task.stays"]
+    assert types(store)[-3:] == ["task.withdrawal", "attempt.state_changed", "task.stays"]
 
 
 @pytest.mark.parametrize("state", [State.RUNNING, State.COMPLETED, State.COMPLETING])
