@@ -75,5 +75,5 @@ async def test_a_member_and_then_its_group_are_cancelled(cli, service, tmp_path)
     assert "its sites are asked to end" in (await cli("cancel", "long"))[1]
     ended = await until_ended(service, made.id)
     assert (ended.states, ended.outcome) == ({State.CANCELLED: 2}, Outcome.CANCELLED)
-    assert "has ended already: cancelled" in (await cli("cancel", made.id))[1]
+    assert "has ended already: 2 cancelled" in (await cli("cancel", made.id))[1]
     assert (await cli("hold", "long"))[0] == 1

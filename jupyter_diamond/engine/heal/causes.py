@@ -148,6 +148,11 @@ def left_off(ended: Ended) -> bool:
     return ended.state is State.FAILED and _exits(ended) == files.EXIT_CONTINUED
 
 
+def had_finished(ended: Ended) -> bool:
+    """Whether the cell itself was through, whatever then became of its job: to run it again would be to do it twice."""
+    return ended.end is not None and ended.end.outcome == "OK"
+
+
 def says_nothing(ended: Ended) -> bool:
     """Whether the log is worth a look: the program died without a word of its own, and the scheduler says no more."""
     told = ended.manifest is not None and (ended.manifest.error is None or not _stopped(ended.manifest.error))

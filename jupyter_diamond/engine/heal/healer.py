@@ -28,7 +28,7 @@ from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.placement import words
 from jupyter_diamond.store.follows import Following
 
-from .causes import LOG_BYTES, Cause, Ended, cause_of, left_off, says_nothing
+from .causes import LOG_BYTES, Cause, Ended, cause_of, had_finished, left_off, says_nothing
 from .checkpoints import MOVED_OR_CUT, Saved
 from .places import besides, choose, moved_to, out_of_reach
 from .segments import bound
@@ -38,6 +38,8 @@ _KINDS: dict[Step, EventType] = {
     "retry": "task.retry", "resize": "task.resize", "migrate": "task.migrate", "segment": "task.segment",
     "replan": "task.replanned",
 }  # fmt: skip
+_FINISHED = "The cell itself had finished before, so it is not run a second time."
+_BRING = "What it returned can be brought back as ever; look whether its files are complete."
 _FRESH_S = 1.0
 _WAIT_S = 10.0
 
@@ -73,6 +75,8 @@ class Healer:
             return await self._over(task, changes)
         evidence = tuple(dict.fromkeys((*changes.get("evidence", ()), *cause.evidence)))
         changes = {**changes, "failure": cause.failure, "evidence": evidence}
+        if had_finished(ended):
+            return await self._over(task, {**changes, "next": _BRING}, _FINISHED)
         if cause.failure in MOVED_OR_CUT and task.cancel_requested_by is None:
             sure = cause.failure == "timeout" and attempt.segment < task.healing.segments
             changes["checkpoint"] = await self._saved.by(task, sure=sure)

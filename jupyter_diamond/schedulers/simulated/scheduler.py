@@ -28,6 +28,7 @@ class SimulatedScheduler:
     """Reads recordings; refuses all that would need a site."""
 
     kind = "simulated"
+    end_notice = b""
 
     def probe_script(self, *, limits: bool = False) -> str:
         """The recorded site's name, then the recording."""

@@ -1,14 +1,19 @@
 """What follows a failure, on this machine as a real site: budgets, crashes, cancels, and plans that are refused."""
 
 import asyncio
+import time
 
 import pytest
 
 from jupyter_diamond.engine.heal import endings
+from jupyter_diamond.engine.heal.causes import Ended
 from jupyter_diamond.errors import Infeasible
+from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.healing import Healing
+from jupyter_diamond.model.manifest import EndFile
 from jupyter_diamond.model.states import State
+from tests.engine import cells
 from tests.engine.conftest import ended, until
 from tests.engine.heal.samples import against, candidate, decision, flaky
 from tests.engine.looks import in_state, types, value
@@ -182,3 +187,23 @@ async def test_a_work_that_is_longer_than_its_time_limit_goes_on_in_the_next_seg
     assert (done.attempt.step, done.attempt.segment) == ("segment", 2)
     assert done.attempt.why == "Segment 2 of 2, from checkpoint half: attempt 1 reached its time limit of 2 s."
     assert await value(service, done) == 2
+
+
+async def test_a_cell_that_had_finished_is_not_run_again_for_what_became_of_its_job(bench, tmp_path):
+    service = await bench.start()
+    task = await bench.submit(service, cells.held(tmp_path / "go", "answer = 1"), outputs=("answer",))
+
+    async def running():
+        found = await service.task(task.id)
+        return found if found.state is State.RUNNING else None
+
+    found = await until(running)
+    end = EndFile(format=1, token=found.attempt.token, by="runner", outcome="OK", exit_code=0, at=time.time())
+    changes = {"state": State.NODE_FAIL, "ended_at": from_epoch(time.time()), "cause": "Its node failed."}
+    done = await service.engine.healer.end(found, changes, Ended(State.NODE_FAIL, end=end))
+    assert (done.state, done.attempt.failure, len(done.attempts)) == (State.NODE_FAIL, "node", 1)
+    said = [event for event in (await service.task_events(task.id)).events if event.type == "task.not_again"]
+    assert [event.data["why"] for event in said] == [
+        "The cell itself had finished before, so it is not run a second time."
+    ]
+    (tmp_path / "go").touch()
