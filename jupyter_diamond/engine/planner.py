@@ -21,10 +21,11 @@ from jupyter_diamond.errors import DiamondError, TransportError
 from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Envelope, Size
+from jupyter_diamond.model.forecast import Forecast
 from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.jobs import Dialect, JobRequest
 from jupyter_diamond.model.snapshot import Snapshot
-from jupyter_diamond.model.task import Task
+from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.placement.policy import decide
 from jupyter_diamond.placement.world import World
 from jupyter_diamond.schedulers.base import Estimating
@@ -123,6 +124,16 @@ class Planner:
         if sized is not envelope:
             decision = decision.model_copy(update={"envelope": envelope})
         return Planned(decision, snapshot, world)
+
+    async def remaining(self, attempt: Attempt) -> Forecast | None:
+        """When the waiting job of an attempt would start, by its own place in the queue; None: it is not seen there."""
+        if attempt.native is None:
+            return None
+        place, job_id = (attempt.site, attempt.partition or ""), attempt.native.id
+        records = (record for reading in self._collector.snapshot().sites for record in reading.records)
+        whole_node = any(record.whole_node for record in records if (record.site, record.partition) == place)
+        forecaster = (await self._forecasts.world()).forecaster
+        return await self._forecasts.run(partial(forecaster.remaining, *place, job_id, whole_node=whole_node))
 
     async def _decided(self, envelope: Envelope, snapshot: Snapshot, world: World) -> Decision:
         now = datetime.fromtimestamp(world.forecaster.now, timezone.utc)

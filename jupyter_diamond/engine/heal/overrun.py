@@ -86,7 +86,8 @@ class Overruns:
         self._looks[key] = now + next_look_after(waited)
         before = await self._ledger.do(self._ledger.store.decision, task.id)
         decision = await self._planner.plan(in_force(task, before.envelope), follows=task, by=task.by)
-        better = _better(decision, attempt, waited, never=never)
+        left = await self._planner.remaining(attempt)
+        better = _better(decision, attempt, waited, never=never, left_s=None if left is None else left.wait_s)
         if better is None:
             return
         wanted = Withdrawal(by="diamond", then="migrate", why=_why(attempt, waited, forecast, better, never=never))
@@ -115,13 +116,15 @@ def _waits(task: Task) -> bool:
     return attempt.state is State.PENDING and attempt.native is not None and free
 
 
-def _better(decision: Decision, attempt: Attempt, waited: float, *, never: bool) -> Candidate | None:
-    """The place to move to; None: stay."""
+def _better(
+    decision: Decision, attempt: Attempt, waited: float, *, never: bool, left_s: float | None = None
+) -> Candidate | None:
+    """The place to move to; None: stay. ``left_s``: how long our job will still wait, by its own place in the queue."""
     at_home = (attempt.site, attempt.partition or "")
     here = next((each for each in decision.candidates if (each.site, each.partition) == at_home), None)
     others = [decision.candidates[at] for at in ranking(decision)]
     others = [each for each in others if (each.site, each.partition) != at_home]
-    here_s = _FOREVER_S if never else _left_here(here, waited)
+    here_s = _FOREVER_S if never else _left_here(here, waited, left_s)
     if here_s is None:
         return None
     at = better_place(
@@ -130,13 +133,15 @@ def _better(decision: Decision, attempt: Attempt, waited: float, *, never: bool)
     return None if at is None else others[at]
 
 
-def _left_here(here: Candidate | None, waited: float) -> float | None:
-    """How long until it would be done where it waits; None where nobody can say."""
+def _left_here(here: Candidate | None, waited: float, left_s: float | None) -> float | None:
+    """How long until it would be done where it waits; None where nobody can say.
+
+    The plan's own wait there is that of one more job, behind ours. Where ours is not seen, what was waited tells.
+    """
     estimate = here.estimate if here is not None else None
     if estimate is None or estimate.total_s is None:
         return None
-    wait = estimate.forecast.wait_s or 0.0
-    return remaining_here(wait, waited) + estimate.total_s - wait
+    return remaining_here(left_s or 0.0, waited) + estimate.total_s - (estimate.forecast.wait_s or 0.0)
 
 
 def _why(attempt: Attempt, waited: float, forecast: _Forecast, better: Candidate, *, never: bool) -> str:

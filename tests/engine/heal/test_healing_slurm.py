@@ -158,6 +158,9 @@ async def test_a_task_that_waits_too_long_moves_where_it_starts_at_once(pool, te
     for partition in partitions:
         testbed.run("anvil", "scontrol", "update", f"partitionname={partition}", "state=up")
     await refreshed(service)
+    left = await service.engine.planner.remaining(waits.attempt)
+    assert left is not None, "its job is seen in the queue"
+    assert left.wait_s > 60
     monkeypatch.setattr("jupyter_diamond.engine.heal.overrun.look_again_after", lambda _forecast_s: 0.0)
     await overruns.look()
     done = await ended(service, task, seconds=60)

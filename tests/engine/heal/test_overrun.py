@@ -32,9 +32,18 @@ def waiting(**fields):
 def test_it_moves_only_where_it_is_clearly_better(waited_h, here_s, there_s, moves):
     plan = decision(place("delta", 1, here_s), place("anvil", 2, there_s, partition="shared"))
     if here_s is None:
-        assert _left_here(plan.candidates[0], 0.0) is None
-    found = _better(plan, waiting(), waited_h * HOUR, never=False)
+        assert _left_here(plan.candidates[0], 0.0, 0.0) is None
+    found = _better(plan, waiting(), waited_h * HOUR, never=False, left_s=here_s)
     assert (found is not None and found.site == "anvil") is moves
+
+
+def test_what_its_own_job_still_waits_counts_and_not_what_one_more_would_behind_it():
+    plan = decision(place("anvil", 1, HOUR, partition="shared"), place("delta", 2, 4 * HOUR))
+    assert _better(plan, waiting(), HOUR, never=False, left_s=600.0) is None
+    assert _better(plan, waiting(), HOUR, never=False, left_s=3 * HOUR).site == "anvil"
+    assert _left_here(plan.candidates[1], 2 * HOUR, None) == HOUR + 600.0, (
+        "not seen: as long as half of what was waited"
+    )
 
 
 def test_what_will_never_start_moves_wherever_it_can():
@@ -67,4 +76,4 @@ def test_what_runs_or_has_no_moves_left_is_left_alone():
     moved = [waiting(), *(waiting(n=n, step="migrate") for n in (2, 3))]
     assert _waits(task(*moved[:2]))
     assert not _waits(task(*moved))
-    assert math.isfinite(_left_here(place("delta", 1, 60.0), 600.0))
+    assert math.isfinite(_left_here(place("delta", 1, 60.0), 600.0, None))
