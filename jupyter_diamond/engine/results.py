@@ -69,11 +69,20 @@ def _outputs(data: bytes) -> list[dict[str, Any]]:
     return outputs
 
 
+def log_path(attempt: Attempt) -> str | None:
+    """Where its log is, also when its job died before it had made its folder; None before it was sent."""
+    if attempt.folder is None:
+        return None
+    if attempt.array is None:
+        return f"{attempt.folder}/{files.LOG}"
+    return f"{files.array_folder(attempt.folder)}/{files.member_log(attempt.array.at)}"
+
+
 async def read_log(attempt: Attempt, link: SiteLink, *, offset: int, limit: int, tail: int | None) -> LogChunk:
     """A piece of the job's log: ``limit`` bytes from ``offset`` on, or the last ``tail`` bytes."""
-    path = f"{attempt.folder}/{files.LOG}"
-    size = await link.transport.size(path) if attempt.folder else None
-    if size is None:
+    path = log_path(attempt)
+    size = await link.transport.size(path) if path is not None else None
+    if path is None or size is None:
         return LogChunk(text="", offset=0, next_offset=0, size=None, exists=False)
     start = max(0, size - tail) if tail is not None else min(offset, size)
     data = await link.transport.get(path, offset=start, limit=limit if tail is None else size - start)

@@ -80,8 +80,7 @@ def submit_script(folder: str, submit_command: str, *, k: int, array: bool = Fal
     staged = f"{files.BUNDLE} {files.RUNNER} {files.KEY} {files.JOB_SCRIPT}"
     unpack, tidy = "tar -xf - 2>&1", f"rm -f {staged}"
     if array:
-        unpack += f" && cut -d ' ' -f 1 {files.MEMBERS} | xargs mkdir -p -m 700 2>&1"
-        tidy += f" {files.MEMBERS}; rmdir [0-9]*/ 2>/dev/null"
+        tidy += f" {files.MEMBERS}"
     return f"""umask 077
 mkdir -p -m 700 {where} && cd {where} || {{ echo {_MARK}no_folder; exit 0; }}
 {_recorded(k, array=array)}

@@ -24,7 +24,8 @@
     <workdir>/attempts/<token of a job array>/    0700: what its members share
       bundle.tar runner.py key job.sh submit.K.*    as above, for all of them
       members         a line a member: its place in the array, and its number in the group
-      <place>/        the folder of a member's attempt: its claim, and all that comes after it
+      <place>.out     stdout and stderr of a member's job, live, which the scheduler opens before the job runs
+      <place>/        the folder of a member's attempt, made by its job: its claim, and all that comes after it
 
     <workdir>/checkpoints/<token of the task's first attempt>/    what its attempts saved, each under a name of its own;
                       names with a dot in front are under way
@@ -74,6 +75,11 @@ def submission(k: int, part: str) -> str:
 def attempt_folder(workdir: str, token: str) -> str:
     """The folder of one attempt below the site's workdir."""
     return str(PurePosixPath(workdir) / "attempts" / token)
+
+
+def member_log(at: int | str) -> str:
+    """The log of a member of a job array, in the array's folder; in its own folder is a link to it."""
+    return f"{at}.out"
 
 
 def member_folder(array_folder: str, at: int) -> str:

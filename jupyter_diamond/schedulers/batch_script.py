@@ -32,6 +32,7 @@ def body(job: JobRequest, *, native_id: str, at: str = "") -> str:
     ])  # fmt: skip
 
 
+_NO_ROOM = 'echo "diamond: nothing can be written in $PWD: is the disk full, or your quota used up?" >&2'
 _MEMBER = '-"$diamond_at"'
 """What comes behind the words that a member has of its own."""
 
@@ -40,7 +41,13 @@ def _folder(job: JobRequest, at: str) -> list[str]:
     folder = quote(job.folder, "the attempt folder")
     if job.array is None:
         return ["diamond_umask=$(umask)", "umask 077", f"cd {folder} || exit 73"]
-    return ["diamond_umask=$(umask)", "umask 077", f'diamond_at="{at}"', f'cd {folder}/"$diamond_at" || exit 73']
+    log = files.member_log("$diamond_at")
+    # a member's folder is made by its job: a thousand of them at once are much for a shared file system
+    return [
+        "diamond_umask=$(umask)", "umask 077", f'diamond_at="{at}"', f"cd {folder} || exit 73",
+        f'mkdir -p "$diamond_at" && cd "$diamond_at" || {{ {_NO_ROOM}; exit {files.EXIT_NO_CLAIM}; }}',
+        f'ln -s "../{log}" {files.LOG} 2>/dev/null',
+    ]  # fmt: skip
 
 
 def _member() -> list[str]:
@@ -59,7 +66,7 @@ def _claim(job: JobRequest, native_id: str, own: str) -> list[str]:
         # a link is made in one step, name and content; a requeued job is the same job and may go on
         f'ln -sn "$diamond_job" {files.CLAIM} 2>/dev/null',
         f"if [ ! -L {files.CLAIM} ]; then",
-        '  echo "diamond: nothing can be written in $PWD: is the disk full, or your quota used up?" >&2',
+        f"  {_NO_ROOM}",
         f"  exit {files.EXIT_NO_CLAIM}",
         "fi",
         f'if [ "$(readlink {files.CLAIM})" != "$diamond_job" ]; then',

@@ -41,7 +41,7 @@ def member(at):
 def test_an_array_is_asked_for_in_one_line():
     script = SLURM.job_script(request(at_once=2))
     assert "#SBATCH --array=0-2,7%2\n" in script
-    assert "#SBATCH --output=%a/job.out\n" in script
+    assert "#SBATCH --output=%a.out\n" in script
     assert f"#SBATCH --job-name={TOKEN}\n" in script
     assert "#SBATCH --array=0-999\n" in SLURM.job_script(request(ats=tuple(range(1000))))
 
@@ -56,7 +56,7 @@ def test_a_member_runs_in_its_own_folder_with_what_is_its_own_and_what_all_share
         (tmp_path / name).write_text("shared")
     (tmp_path / "members").write_text("0 100\n7 170\n")
     (tmp_path / "runner.py").write_text('printf "%s\\n" "$@" >said; cat bundle.tar key >>said\n')
-    (tmp_path / "7").mkdir()
+    (tmp_path / "7.out").write_text("live")
     env = {"PATH": "/usr/bin:/bin", "SLURM_ARRAY_JOB_ID": "812", "SLURM_ARRAY_TASK_ID": "7", "SLURM_JOB_ID": "819"}
     done = subprocess.run(
         ["bash", "-c", SLURM.job_script(request(tmp_path))], env=env, capture_output=True, text=True, check=False
@@ -67,6 +67,8 @@ def test_a_member_runs_in_its_own_folder_with_what_is_its_own_and_what_all_share
         "--x", "y", "--token", f"{TOKEN}-7", "--checkpoints", f"/c/{TOKEN}-7", "--member", "170",
     ]  # fmt: skip
     assert said[-1] == "sharedshared"
+    assert (tmp_path / "7").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "7" / files.LOG).read_text() == "live"
     assert str((tmp_path / "7" / files.CLAIM).readlink()) == "812_7"
     assert json.loads((tmp_path / "7" / files.END).read_text())["token"] == f"{TOKEN}-7"
     assert json.loads((tmp_path / "7" / files.STARTED).read_text())["native"] == "812_7"

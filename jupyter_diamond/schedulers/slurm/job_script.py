@@ -40,7 +40,7 @@ def _options(job: JobRequest) -> list[str]:
     options = [
         f"--job-name={job.token}",
         f"--comment={job.token}:{re.sub(r'[^A-Za-z0-9_.-]', '_', job.name)}",
-        f"--output={files.LOG}" if job.array is None else f"--output=%a/{files.LOG}",
+        f"--output={files.LOG}" if job.array is None else f"--output={files.member_log('%a')}",
         "--open-mode=append",
         "--no-requeue",
         f"--time={durations.to_slurm(durations.up_to_minutes(size.walltime_s))}",
