@@ -163,6 +163,7 @@ async def test_another_server_takes_over_a_throttled_array_and_cancels_it(pool, 
     other = await pool.start(lease_s=2.0)
     for task in tasks[1:]:
         await other.cancel(task.id, "you")
+    await all_ended(other, tasks[1:])  # else the end of the first lets another one begin
     (tmp_path / "go").touch()
     done = await all_ended(other, tasks)
     assert done[0].state is State.COMPLETED

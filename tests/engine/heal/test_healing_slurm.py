@@ -110,6 +110,11 @@ async def test_a_node_that_goes_down_moves_the_task_to_another_site(pool, testbe
     assert first.site == "delta"
     for node in ("cn01", "cn02", "gpua01", "gpua02", "gpub01", "gpub02", "gpuc01"):
         testbed.down_node("delta", node)
+
+    async def moved():
+        return len((await service.task(task.id)).attempts) == 2
+
+    await until(moved, 90)  # had the cell come through there, it would not be run again
     (tmp_path / "go").touch()
     done = await ended(service, task, seconds=120)
     assert done.state is State.COMPLETED, (done.cause, done.attempts)
