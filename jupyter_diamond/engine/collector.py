@@ -36,8 +36,9 @@ from jupyter_diamond.transport.base import Completed
 _LARGE_BYTES = 64 << 10
 """A larger answer takes more than some milliseconds to read, so it is read beside the loop."""
 _RETRY_LIMITS_S = 600.0
-_LOOKS_TICKS = 3
-"""So many ticks after a look it is still somebody's: walls and sidebars look again whenever a probe has ended."""
+_LOOKS_TICKS, _LOOKS_S = 3, 60.0
+"""So many ticks after a look, and so long at least, a site is still somebody's: walls and sidebars look again whenever
+a probe has ended, and a site may have a longer tick of its own."""
 
 
 @dataclass
@@ -91,7 +92,7 @@ class Collector:
 
     def look(self) -> None:
         """Somebody wants to know how sites are, and goes on to for a while: sites are probed at their tick."""
-        rested = time.monotonic() - self._looked_at > _LOOKS_TICKS * self._settings.probe_tick_s
+        rested = time.monotonic() > self._looks_until()
         self._looked_at = time.monotonic()
         for site in self._sites.values() if rested else ():
             site.wake.set()
@@ -163,10 +164,13 @@ class Collector:
 
     def _next_at(self, site: _Site) -> float:
         """When it is probed next: at its tick while somebody looks, else when it has rested."""
-        tick_at, looks_until = site.breaker.next_at, self._looked_at + _LOOKS_TICKS * self._settings.probe_tick_s
-        if tick_at <= looks_until or site.reading.read_at is None:
+        tick_at = site.breaker.next_at
+        if tick_at <= self._looks_until() or site.reading.read_at is None:
             return tick_at
         return max(tick_at, site.begun + self._settings.probe_rest_s)
+
+    def _looks_until(self) -> float:
+        return self._looked_at + max(_LOOKS_S, _LOOKS_TICKS * self._settings.probe_tick_s)
 
     def _probe_once(self, site: _Site) -> asyncio.Task[None]:
         """Begin a probe, or join the one that waits for its answer."""

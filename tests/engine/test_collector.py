@@ -48,6 +48,13 @@ async def test_a_site_that_nobody_looks_at_is_left_alone_until_somebody_does(tmp
         await until(lambda: len(probes(sites["delta"])) >= calm + 3)
 
 
+async def test_a_site_that_wants_to_be_asked_seldom_is_still_somebodys(tmp_path):
+    sites = {"delta": Scripted()}
+    links = Links(sites, poll_floor_s=0.8)
+    async with following(tmp_path, sites, links=links, probe_tick_s=0.1, probe_rest_s=60.0):
+        await until(lambda: len(probes(sites["delta"])) >= 4)
+
+
 async def test_a_dead_site_delays_nobody(tmp_path):
     sites = {"delta": Scripted(), "anvil": Scripted(), "dead": Scripted()}
     sites["dead"].hangs = True
