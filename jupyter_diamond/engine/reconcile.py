@@ -44,6 +44,8 @@ def row_of(attempt: Attempt, rows: Iterable[JobRow]) -> JobRow | None:
     if native is None:
         return None
     token, at = (attempt.token, None) if place is None else (place.token, place.at)
+    if attempt.started_at is not None:
+        at = None  # what is told of several members at once is told of such as have not started
     mine = (rows if isinstance(rows, Rows) else Rows(rows)).of(native, at)
     return next((row for row in mine if row.name in ("", token)), None)
 
@@ -169,6 +171,18 @@ def one_sentence(text: str, *, capital: bool = True) -> str:
     if capital:
         line = line[:1].upper() + line[1:]
     return line if line.endswith((".", "!", "?", "…")) else f"{line}."
+
+
+def never_started(cancelled_by: str | None, *, now: datetime) -> dict[str, Any]:
+    """What to say of a job that was to be taken back, has made no claim and can make none, and is known to nobody.
+
+    Accounting need not tell of a member of an array that was cancelled while it waited.
+    """
+    return {
+        "state": State.CANCELLED, "ended_at": now, "ran_s": 0.0, "trouble": "",
+        "cause": f"Cancelled by {cancelled_by} before it started." if cancelled_by else "Taken back before it started.",
+        "evidence": ("neither queue nor accounting knows its job any more, and nothing of it can begin",),
+    }  # fmt: skip
 
 
 def lost(end: EndFile | None, *, now: datetime, silent_s: float) -> dict[str, Any]:

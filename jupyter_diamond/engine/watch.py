@@ -12,7 +12,7 @@ from jupyter_diamond.engine import attempt_folder
 from jupyter_diamond.engine.arrivals import Arrivals
 from jupyter_diamond.engine.attempt_folder import Seen
 from jupyter_diamond.engine.batch import Inputs, newest
-from jupyter_diamond.engine.claims import Others, other_jobs
+from jupyter_diamond.engine.claims import Claims, claims_of
 from jupyter_diamond.engine.far_look import FarLooks
 from jupyter_diamond.engine.heal.endings import End, Endings
 from jupyter_diamond.engine.heal.healer import Healer
@@ -22,7 +22,7 @@ from jupyter_diamond.engine.near_look import NearLook
 from jupyter_diamond.engine.noting import Tells, by_folder, by_queue, note
 from jupyter_diamond.engine.pace import end, rest
 from jupyter_diamond.engine.questions import QueueClock, accounting_allowance
-from jupyter_diamond.engine.reconcile import Rows, final, lost, row_of
+from jupyter_diamond.engine.reconcile import Rows, final, lost, never_started, row_of
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Submitter
 from jupyter_diamond.engine.watched import Watched
@@ -35,6 +35,8 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.settings import DiamondEngine
 
+_SILENT_S = 15.0
+"""So long neither queue nor accounting may know a job before that is said."""
 _TOGETHER_S = 1.0
 """Accounting is asked along for whoever would be asked for so soon after."""
 
@@ -289,21 +291,22 @@ class SiteWatcher:
         if not reading.complete:
             found = [(known, row or known.queue_row) for known, row in found]
         idle = [known for known, row in found if row is not None and _never_ran(newest(known.task), row)]
-        others = await self._other_jobs(idle)
+        claims = await self._claims(idle)
         ends: list[End] = []
         for known, row in found:
             async with known.lock:
-                end = await self._settle(known, row, now, others)
+                end = await self._settle(known, row, now, claims)
             ends += [] if end is None else [end]
         self._endings.begin(ends)
 
-    async def _settle(self, known: Watched, row: JobRow | None, now: float, others: Others) -> End | None:
+    async def _settle(self, known: Watched, row: JobRow | None, now: float, claims: Claims) -> End | None:
         """The attempt's end when accounting says that it is over; else note what is known."""
-        if known.over or known.healing is not None:
-            return None
         attempt = newest(known.task)
+        begun = row is not None and row.places is not None and known.task.id in claims.own  # the row is of the others
+        if known.over or known.healing is not None or begun:
+            return None
         if row is not None and row.state.terminal:
-            if _never_ran(attempt, row) and await self._follows(known, others.get(known.task.id)):
+            if _never_ran(attempt, row) and await self._follows(known, claims.others.get(known.task.id)):
                 return None
             await self._read_end(known)
             changes = final(
@@ -324,10 +327,10 @@ class SiteWatcher:
             return None
         return await self._silent(known, now)
 
-    async def _other_jobs(self, idle: Sequence[Watched]) -> Others:
-        """Of those whose job is over and has not run the cell, the other jobs of their tokens that do, or did."""
+    async def _claims(self, idle: Sequence[Watched]) -> Claims:
+        """Of those whose job is over and has not run the cell: who has their claims; nobody can make one any more."""
         attempts = {known.task.id: newest(known.task) for known in idle if not known.over and known.healing is None}
-        return await other_jobs(self.link, attempts, timeout_s=self.settings.command_timeout_s)
+        return await claims_of(self.link, attempts, timeout_s=self.settings.command_timeout_s)
 
     async def _follows(self, known: Watched, job: NativeJob | None) -> bool:
         """Another job of the attempt's token is followed from now on, where there is one."""
@@ -355,14 +358,21 @@ class SiteWatcher:
         known.silent_since = known.silent_since or now
         silent_s = now - known.silent_since
         attempt = newest(known.task)
-        if silent_s >= self.settings.lost_after_s:
+        unwanted = known.task.cancel_requested_by is not None or attempt.withdrawal is not None
+        gone = silent_s > _SILENT_S and unwanted and attempt.started_at is None
+        if silent_s >= self.settings.lost_after_s or gone:
+            claims = Claims()
             if attempt.started_at is None:
-                others = await self._other_jobs([known])
-                if await self._follows(known, others.get(known.task.id)):
+                claims = await self._claims([known])
+                if await self._follows(known, claims.others.get(known.task.id)):
                     return None
-            await self._read_end(known)
-            return End(known, lost(known.end, now=from_epoch(time.time()), silent_s=silent_s))
-        if silent_s > 15.0 and known.end is None and attempt.state is not State.UNKNOWN:
+            now_at = from_epoch(time.time())
+            if gone and known.task.id not in claims.own:
+                return End(known, never_started(known.task.cancel_requested_by, now=now_at))
+            if silent_s >= self.settings.lost_after_s:
+                await self._read_end(known)
+                return End(known, lost(known.end, now=now_at, silent_s=silent_s))
+        if silent_s > _SILENT_S and known.end is None and attempt.state is not State.UNKNOWN:
             known.task = await self.ledger.update(
                 known.task, "attempt.state_changed", {"from": "silence"}, state=State.UNKNOWN,
                 trouble=f"Neither queue nor accounting of {self.link.name} knows this job; asking again.",

@@ -181,6 +181,8 @@ class Cluster:
 
     def _claims(self, job: Job) -> bool:
         claim = job.folder / files.CLAIM
+        if job.name != job.token:
+            job.folder.mkdir(exist_ok=True)  # a member makes its own
         if not claim.is_symlink():
             claim.symlink_to(job.id)
         return str(claim.readlink()) == job.id

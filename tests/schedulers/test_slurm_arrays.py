@@ -137,3 +137,13 @@ def test_the_site_passes_on_the_rows_of_the_members_that_were_asked_for(tmp_path
     )
     told = done.stdout.partition("@@accounting")[2].partition("@@end")[0].split("\n")[1:-1]
     assert [line.replace(US, "|") for line in told] == [row for row in rows if row != "3|812_3"]
+
+
+def test_what_is_told_of_several_members_is_not_told_of_one_that_has_started():
+    """Accounting may know the array's own row, with all its members, before it has heard of one that began."""
+    line = US.join(
+        ["812", "812", "812_[0-5%2]", "PENDING", "cpu", "1:00", "1770000000", "N/A", "N/A", "", "Priority", TOKEN]
+    )
+    rows = Rows([queue_row(line)])
+    assert row_of(member(0), rows) is not None
+    assert row_of(member(0).model_copy(update={"started_at": SINCE}), rows) is None
