@@ -158,9 +158,6 @@ def _unpack(stdin: bytes, folder: Path) -> bool:
     with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=io.BytesIO(stdin)) as tar:
         for member in tar:
             (folder / member.name).write_bytes(tar.extractfile(member).read())  # type: ignore[union-attr]
-        if (folder / files.MEMBERS).exists():
-            for line in (folder / files.MEMBERS).read_text().splitlines():
-                (folder / line.split(" ")[0]).mkdir(exist_ok=True)
         return True
     return False
 
