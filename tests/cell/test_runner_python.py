@@ -376,6 +376,21 @@ def test_a_forked_pool_works_and_its_prints_are_kept_once(tmp_path):
     assert attempt.log.count("in 2") == 1
 
 
+def test_a_forked_child_ends_at_once_when_it_is_told_to(tmp_path):
+    """It computes, and hears of no signal that Python would have to handle."""
+    cell = (
+        "import os, signal\n"
+        "read, write = os.pipe()\n"
+        "pid = os.fork()\n"
+        "if not pid:\n    os.write(write, b'x')\n    sum(range(10**12))\n    os._exit(0)\n"
+        "os.read(read, 1)\n"
+        "os.kill(pid, signal.SIGTERM)\n"
+        "how = os.WTERMSIG(os.waitpid(pid, 0)[1])\n"
+    )
+    attempt = make_attempt(tmp_path, cell, outputs=("how",)).run()
+    assert attempt.value("how") == 15, attempt.log
+
+
 def test_a_bare_fork_does_not_end_the_attempt_twice(tmp_path):
     cell = "import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nout = bool(pid)"
     attempt = make_attempt(tmp_path, cell, outputs=("out",)).run()

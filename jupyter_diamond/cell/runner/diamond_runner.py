@@ -1584,9 +1584,11 @@ def on_sigterm(recorder):
     return handle
 
 
-def keep_signals_of_children_apart():
+def keep_signals_of_children_apart(handler):
     """A forked child shares the pipe that wakes us at SIGTERM: what ends it (a pool's end) must not count as our end.
 
+    And it ends at once: with our ``handler`` a child that is about to wait would not hear of its end, nor one that
+    computes, and a pool that waits for its workers would wait for ever. A handler of the cell's own stays.
     SIGTERM waits while a child is made, so that none comes before it has let go of the pipe. Python 3.6 has no such
     hooks: there a cell may go on for five seconds after it has ended a forked child by SIGTERM.
     """
@@ -1600,6 +1602,8 @@ def keep_signals_of_children_apart():
     def in_child():
         with contextlib.suppress(ValueError):  # not in the main thread of the main interpreter: none was set
             signal.set_wakeup_fd(-1)
+            if signal.getsignal(signal.SIGTERM) is handler:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
         after()
 
     def after():
@@ -1629,8 +1633,9 @@ def main(arguments):
     recorder = attempt.recorder
     recorder.on_stuck = attempt.fail_stuck
     recorder.start()
-    signal.signal(signal.SIGTERM, on_sigterm(recorder))
-    keep_signals_of_children_apart()
+    handler = on_sigterm(recorder)
+    signal.signal(signal.SIGTERM, handler)
+    keep_signals_of_children_apart(handler)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # shells do that to what they start in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     code, error, values, missing = 0, None, (), ()
