@@ -62,20 +62,23 @@ export class EndedNotices {
 
   /** Its notebook is open and shown. A task of which that is not known counts as unseen. */
   private async _isLookedAt(task: TaskSummary): Promise<boolean> {
-    if (document.hidden) {
+    const shown = this._shown(); // when it ended, not when the answer comes
+    if (shown.length === 0) {
       return false;
     }
-    return this._isShown(
-      await this._pool.api.task(task.id).then(
-        found => found.notebook.path,
-        () => null
-      )
+    const path = await this._pool.api.task(task.id).then(
+      found => found.notebook.path,
+      () => null
     );
+    return path !== null && shown.some(widget => shows(widget, path));
   }
 
   private _isShown(path: string | null): boolean {
-    const widgets = path === null || document.hidden ? [] : [...this._app.shell.widgets('main')];
-    return widgets.some(widget => widget.isVisible && shows(widget, path ?? ''));
+    return path !== null && this._shown().some(widget => shows(widget, path));
+  }
+
+  private _shown(): object[] {
+    return document.hidden ? [] : [...this._app.shell.widgets('main')].filter(widget => widget.isVisible);
   }
 }
 
