@@ -22,6 +22,7 @@ from tests.live.slurm import CLUSTERS, Testbed, TestbedError
 from tests.live.slurm.testbed import sweep
 
 NOTEBOOK = "01_first_job.ipynb"
+_LAST_WORD_S = 60.0
 INDENT = "    "
 
 
@@ -77,13 +78,23 @@ def _demo(base: Path, sites: Path | None) -> int:
                 server.run_notebook(NOTEBOOK, on_cell=_show_cell, on_output=_show_output)
             except CellFailed as error:
                 raise JupyterError(f"The notebook stopped: {error}\n{server.last_words()}") from error
-        tasks = server.api("GET", "tasks")["tasks"]
+        tasks = _ended(server)
         if not tasks:
             raise JupyterError(f"The notebook ran, but the server knows no task:\n{server.last_words()}")
         for task in tasks:
             _show_decision(server, task)
     print("To see it in JupyterLab:  make lab          (or: make lab SLURM=1)")
     return 0 if all(task["outcome"] == "OK" for task in tasks) else 1
+
+
+def _ended(server: JupyterServer) -> list[dict[str, Any]]:
+    """The tasks, once accounting has said the last word on each: a result is there some seconds before."""
+    deadline = time.monotonic() + _LAST_WORD_S
+    while True:
+        tasks: list[dict[str, Any]] = server.api("GET", "tasks")["tasks"]
+        if all(task["phase"] == "ENDED" for task in tasks) or time.monotonic() > deadline:
+            return tasks
+        time.sleep(0.2)
 
 
 def _show_cell(cell: Output) -> None:
