@@ -20,6 +20,8 @@ EventType = Literal[
     "continuation.registered", "continuation.fired", "continuation.expired",
     "continuation.withdrawn",
     "charge.reserved", "charge.settled",
+    "approval.requested", "approval.granted", "approval.denied", "approval.used", "policy.blocked",
+    "agents.switched",
 ]  # fmt: skip
 
 
@@ -33,6 +35,6 @@ class Event(Value):
     at: UtcTime
     type: EventType
     subject: str
-    """``task:ID``, ``group:ID``, ``site:NAME``, ``consumer:NAME`` or ``login``."""
+    """``task:ID``, ``group:ID``, ``site:NAME``, ``consumer:NAME``, ``proposal:ID``, ``agents`` or ``login``."""
     data: dict[str, Any] = Field(default_factory=dict)
     dedup_key: str | None = None

@@ -1,0 +1,58 @@
+"""A proposed envelope: what was read in words and code, what it came to, and what it does not know."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from .base import Value
+from .envelope import Envelope
+
+DraftSource = Literal["rules", "model", "history"]
+"""Our own reading of the code; a language model's; what the same code took before."""
+
+
+class DraftRequest(Value):
+    """What to draft for. ``code`` is the cell, or a notebook's code cells joined; ``words`` the user's description."""
+
+    words: str = Field(default="", max_length=20_000)
+    code: str = Field(default="", max_length=2_000_000)
+    language: Literal["python", "bash"] = "python"
+    given: dict[str, str] = Field(default_factory=dict)
+    """Options that the user has set, as on the cell's line (``gpus``: ``1-4``): they are kept as they are."""
+    digest: str | None = None
+    """Of the capture, where there is one: what the same code took before is looked up by it."""
+    model: bool = True
+    """Ask the language model, where one is set up."""
+
+
+class Reason(Value):
+    """Why one field is as it is. ``evidence`` is the line of code, the word, or the earlier task."""
+
+    field: str
+    value: str
+    sentence: str
+    evidence: str = ""
+    source: DraftSource = "rules"
+
+
+class Draft(Value):
+    """A proposal, never an order: schema and rules always run on it, and the user sees it before it is used."""
+
+    envelope: Envelope
+    """Normalised: what would be placed."""
+    options: dict[str, str]
+    """The same as options of a cell's line, to be read and changed."""
+    source: DraftSource
+    rationale: str
+    confidence: float = Field(ge=0, le=1)
+    reasons: tuple[Reason, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """What it does not know, one sentence each."""
+    raw: dict[str, Any] | None = None
+    """A model's own answer before it was normalised; None where no model was asked or none answered."""
+    problems: tuple[str, ...] = ()
+    """What was wrong with a model's answer, and what was used instead."""
+    model: str | None = None
+    seconds: float = 0.0
