@@ -138,14 +138,17 @@ class Ledger:
         return await loop.run_in_executor(self._thread, look)
 
     def _read_news(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """In the store's thread: read what is new in the log, and have it told before the caller goes on."""
-        found = False
-        while events := self.store.events(self._read, _PAGE):
+        """In the store's thread: hear what is new in the log, and have it told before the caller goes on.
+
+        What this process has written is not read again; what others have, is.
+        """
+        found, events = False, self.store.told(self._read)
+        while events or (events := self.store.events(self._read, _PAGE)):
             found = True
             self._read = events[-1].seq
-            loop.call_soon_threadsafe(self._tell_all, events)
-            if len(events) < _PAGE:
-                break
+            for at in range(0, len(events), _PAGE):
+                loop.call_soon_threadsafe(self._tell_all, events[at : at + _PAGE])
+            events = ()
         return found
 
     def _tell_all(self, events: tuple[Event, ...]) -> None:

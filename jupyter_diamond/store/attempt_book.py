@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
+from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.event import EventType
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task
 
-from . import attempt_rows, charges, eventlog, loading
+from . import attempt_rows, bulk, charges, eventlog, loading
 from .database import Database
 from .eventlog import Fact
 from .order import may_move
@@ -23,7 +24,18 @@ _NEVER_SEEN = {"last_seen_at": None}
 """That moment has a column of its own."""
 
 
+_UNSEEN = object()
 _ENDED = tuple(state.value for state in State if state.terminal)
+
+_OF_ATTEMPT = (attempts.c.task_id == bindparam("the_task")) & (attempts.c.n == bindparam("the_n"))
+_NEWEST = (tasks.c.id == bindparam("the_task")) & (tasks.c.attempts == bindparam("the_n"))
+# whose they are never changes, and to write it again would mean to sort it in again
+_ATTEMPTS = bulk.change(
+    attempts,
+    _OF_ATTEMPT,
+    *(each.name for each in attempts.c if each.name not in ("task_id", "n", "token", "site", "key", "decision")),
+)
+_MIRRORS = bulk.change(tasks, _NEWEST, "state", "ended", "ended_at", "version")
 
 
 class Change(NamedTuple):
@@ -35,6 +47,31 @@ class Change(NamedTuple):
     data: Mapping[str, Any]
     changes: Mapping[str, Any]
     dedup_key: str | None = None
+
+
+class _Alike:
+    """Changes attempts one after the other; what was looked at in one is not looked at again in the next."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, Any] = {}
+        self._good: dict[str, Any] = {}
+
+    def changed(self, attempt: Attempt, changes: Mapping[str, Any]) -> Attempt:
+        """The attempt with changes, none of which is unlike what it may be. Raises ValueError."""
+        good = {name: self._known(name, value) for name, value in changes.items()}
+        if _UNSEEN not in good.values():
+            return attempt.model_copy(update=good)
+        after = Attempt.model_validate({**dict(attempt), **changes})
+        self._given.update(changes)
+        self._good.update({name: getattr(after, name) for name in changes})
+        return after
+
+    def _known(self, name: str, value: Any) -> Any:
+        """The value as it is kept: the very one that was looked at, or another of the same kind of our own."""
+        before = self._given.get(name, _UNSEEN)
+        if value is before:
+            return self._good[name]
+        return value if isinstance(value, Value) and type(value) is type(before) else _UNSEEN
 
 
 class AttemptBook:
@@ -89,7 +126,7 @@ def _of_array(token: str) -> ColumnElement[bool]:
 
 
 def _tasks(connection: Connection, ids: Collection[str]) -> tuple[Task, ...]:
-    found = {task.id: task for task in loading.load(connection, tasks.c.id.in_(ids))}
+    found = {task.id: task for task in loading.load(connection, bulk.among(tasks.c.id, ids))}
     lost = next((task_id for task_id in ids if task_id not in found), None)
     if lost is not None:
         raise unknown(lost)
@@ -100,7 +137,7 @@ def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -
     before, told = _read(connection, wanted), _told(connection, wanted)
     if any(each.kind == "attempt.submitting" for each in wanted) and _unwanted(connection, before):
         return
-    facts: list[Fact] = []
+    facts, alike = list[Fact](), _Alike()
     after: list[tuple[str, Attempt]] = []
     for each in wanted:
         attempt_rows.check(each.changes)
@@ -110,17 +147,18 @@ def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -
             continue
         since = {"state_since": at} if state != attempt.state else {}
         facts.append(Fact(each.kind, each.task_id, each.data, each.dedup_key))
-        after.append((each.task_id, Attempt.model_validate({**dict(attempt), **each.changes, **since})))
-    eventlog.append_many(connection, facts, at=at)
+        after.append((each.task_id, alike.changed(attempt, {**each.changes, **since})))
+    versions = eventlog.tell_many(connection, facts, at=at)
     if after:
-        _write(connection, charges.settle_all(connection, after, at=at))
+        after, paid = charges.settle_all(connection, after, at=at)
+        _write(connection, after, {**versions, **paid})
 
 
 def _read(connection: Connection, wanted: Sequence[Change]) -> dict[tuple[str, int], Attempt]:
     asked = {(each.task_id, each.n) for each in wanted}
     query = select(attempts.c.task_id, attempts.c.n, attempts.c.body, attempts.c.last_seen_at)
-    rows = connection.execute(query.where(attempts.c.task_id.in_({task_id for task_id, _ in asked})))
-    found = {(row.task_id, row.n): attempt_of(row.body, row.last_seen_at) for row in rows if row[:2] in asked}
+    rows = connection.execute(query.where(bulk.among(attempts.c.task_id, (each.task_id for each in wanted)))).all()
+    found = {(task_id, n): attempt_of(body, seen) for task_id, n, body, seen in rows if (task_id, n) in asked}
     for task_id, n in asked - found.keys():
         raise unknown(f"{task_id} attempt {n}")
     return found
@@ -129,7 +167,7 @@ def _read(connection: Connection, wanted: Sequence[Change]) -> dict[tuple[str, i
 def _unwanted(connection: Connection, before: Mapping[tuple[str, int], Attempt]) -> bool:
     """Whether something of one of these is not to be sent now."""
     kept = tasks.c.held_by.is_not(None) | tasks.c.cancel_requested_by.is_not(None)
-    theirs = tasks.c.id.in_({task_id for task_id, _ in before})
+    theirs = bulk.among(tasks.c.id, (task_id for task_id, _ in before))
     asked = connection.execute(select(tasks.c.id).where(theirs & kept).limit(1)).first()
     return asked is not None or any(attempt.withdrawal is not None for attempt in before.values())
 
@@ -140,25 +178,20 @@ def _told(connection: Connection, wanted: Sequence[Change]) -> set[tuple[str, st
     if not keyed:
         return set()
     query = select(events.c.subject, events.c.dedup_key).where(
-        events.c.subject.in_([f"task:{each.task_id}" for each in keyed]),
+        bulk.among(events.c.subject, (f"task:{each.task_id}" for each in keyed)),
         events.c.dedup_key.in_({each.dedup_key for each in keyed}),
     )
     return {(row.subject, row.dedup_key) for row in connection.execute(query)}
 
 
-def _write(connection: Connection, changed: Iterable[tuple[str, Attempt]]) -> None:
+def _write(connection: Connection, changed: Sequence[tuple[str, Attempt]], versions: Mapping[str, int]) -> None:
     rows, mirrors = [], []
     for task_id, attempt in changed:
         same = {"the_task": task_id, "the_n": attempt.n}
         row = attempt_row(attempt)
         remember(row["body"], attempt if attempt.last_seen_at is None else attempt.model_copy(update=_NEVER_SEEN))
         rows.append({**same, **row})
-        mirrors.append({**same, **attempt_rows.mirrored(attempt)})
-    of_attempt = (attempts.c.task_id == bindparam("the_task")) & (attempts.c.n == bindparam("the_n"))
-    connection.execute(update(attempts).where(of_attempt).values(_named(attempts.c, rows[0])), rows)
-    newest = (tasks.c.id == bindparam("the_task")) & (tasks.c.attempts == bindparam("the_n"))
-    connection.execute(update(tasks).where(newest).values(_named(tasks.c, mirrors[0])), mirrors)
-
-
-def _named(columns: Any, row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: bindparam(name) for name in row if name in columns}
+        mirrors.append({**same, "version": versions[task_id], **attempt_rows.mirrored(attempt)})
+    _ATTEMPTS.run(connection, rows)
+    if _MIRRORS.run(connection, mirrors) < len(mirrors):  # one of them is not its task's newest
+        eventlog.mark(connection, versions)

@@ -21,7 +21,7 @@ from .database import Database
 from .eventlog import Fact
 from .group_rows import Kept
 from .round_rows import Round, Share
-from .rows import stored
+from .rows import Whole, stored
 from .schema import arrays, attempts, groups, tasks
 
 __all__ = ["Groups", "Progress", "Round", "Share"]
@@ -65,6 +65,7 @@ class Groups:
                 ended=False, created_at=at.timestamp(), round=0, version=0, request=asked.model_dump_json(),
                 body=Kept().model_dump_json(),
             ))  # fmt: skip
+            loading.keep(connection, group_id, Whole(asked))
             told = {"name": request.name, "members": len(asked.members), "rounds": len(asked.rounds)}
             eventlog.append(connection, "group.created", f"group:{group_id}", told, at=at, dedup_key="created")
             made = round_rows.start(connection, group_id, 1, first, caps=caps, at=at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert
@@ -18,12 +19,15 @@ from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.placement import budget
 from jupyter_diamond.placement.charge import foreseen
 
-from . import attempt_rows, charges, eventlog, group_rows, loading
+from . import attempt_rows, bulk, charges, eventlog, group_rows, loading
 from .eventlog import Fact
 from .group_rows import Kept
-from .rows import attempt_row, member_name, remember, stored
+from .rows import attempt_row, member_name, remember, stored, task_of
 from .schema import arrays, attempts, tasks
 from .schema import charges as charge_table
+
+_TASKS = bulk.insertion(tasks, *(column.name for column in tasks.c if column.name != "row"))
+_ATTEMPTS = bulk.insertion(attempts, *(column.name for column in attempts.c))
 
 
 class Share(NamedTuple):
@@ -53,6 +57,11 @@ class Share(NamedTuple):
         ]
         return self._replace(attempts=tuple(mine))
 
+    def charged(self, charge: Charge) -> Share:
+        """With what each of its attempts is charged."""
+        mine = ((index, attempt.model_copy(update={"charge": charge})) for index, attempt in self.attempts)
+        return self._replace(attempts=tuple(mine))
+
 
 class Round(NamedTuple):
     """A round that begins: its shares, why there, and the wishes that were given up for it."""
@@ -72,16 +81,10 @@ def start(
         told = {"round": number, "condition": each.condition, "why": each.why[:1000]}
         key = f"relaxed:{number}:{each.condition}"
         eventlog.append(connection, "group.constraint_relaxed", subject, told, at=at, dedup_key=key)
-    facts: list[Fact] = []
+    made: list[Task] = []
     for share in begun.shares:
         charge = _reserved(connection, share, by=whole.request.by, caps=caps, at=at)
-        members = [
-            (f"{group_id}-{index}", index, attempt.model_copy(update={"charge": charge}) if charge else attempt)
-            for index, attempt in share.attempts
-        ]
-        _write(connection, group_id, share, members, at=at)
-        facts += [fact for member in members for fact in _facts(whole.request.name, group_id, *member)]
-    eventlog.append_many(connection, facts, at=at)
+        made += _write(connection, group_id, share if charge is None else share.charged(charge), at=at)
     places: list[dict[str, Any]] = [
         {"site": share.first.site, "partition": share.first.partition, "members": len(share.attempts)}
         for share in begun.shares
@@ -101,8 +104,7 @@ def start(
         }
     )
     group_rows.change(connection, group_id, round=number, body=kept.model_dump_json())
-    ids = [f"{group_id}-{index}" for share in begun.shares for index, _ in share.attempts]
-    return loading.load(connection, tasks.c.id.in_(ids))
+    return tuple(made)
 
 
 def _reserved(
@@ -126,34 +128,43 @@ def _reserved(
     return charge
 
 
-def _write(
-    connection: Connection, group_id: str, share: Share, members: Sequence[tuple[str, int, Attempt]], *, at: datetime
-) -> None:
-    request, moment, first = loading.whole(connection, group_id).request, at.timestamp(), share.first
+def _write(connection: Connection, group_id: str, share: Share, *, at: datetime) -> Iterator[Task]:
+    """Write a share with the events about its members; its tasks, as they would be read."""
+    whole, moment, first = loading.whole(connection, group_id), at.timestamp(), share.first
+    request = whole.request
     connection.execute(insert(arrays).values(
         token=share.token, group_id=group_id, site=first.site, key=share.key,
         decision=share.decision.model_dump_json(),
     ))  # fmt: skip
+    members = [(f"{group_id}-{index}", index, attempt) for index, attempt in share.attempts]
+    versions = eventlog.tell_many(connection, _facts(request.name, group_id, share, members), at=at)
     shared = {
-        "notebook": request.notebook.path, "created_at": moment, "why_here": share.decision.sentence, "version": 0,
-        "request": "", "group_id": group_id,
+        "notebook": request.notebook.path, "created_at": moment, "why_here": share.decision.sentence, "request": "",
+        "group_id": group_id, "cancel_requested_by": None, "held_by": None,
     }  # fmt: skip
-    connection.execute(insert(tasks), [
+    rows = [
         {
             "id": task_id, "client_token": task_id, "name": member_name(request.name, index), "member": index,
-            "attempts": attempt.n, **shared, **attempt_rows.mirrored(attempt),
+            "attempts": attempt.n, "version": versions[task_id], **shared, **attempt_rows.mirrored(attempt),
         }
         for task_id, index, attempt in members
-    ])  # fmt: skip
-    # what they share is named where each would have its own
-    own = {"key": "", "decision": share.token}
-    rows = [{"task_id": task_id, "n": attempt.n, **own, **attempt_row(attempt)} for task_id, _, attempt in members]
-    for row, (_, _, attempt) in zip(rows, members, strict=True):
-        remember(row["body"], attempt)
-    connection.execute(insert(attempts), rows)
+    ]  # fmt: skip
+    _TASKS.run(connection, rows)
+    _ATTEMPTS.run(connection, _attempt_rows(share, members))
     paid = [row for task_id, _, attempt in members for row in _charge_rows(task_id, attempt, request.by, moment)]
     if paid:
         connection.execute(insert(charge_table), paid)
+    return (
+        task_of(SimpleNamespace(**row), (attempt,), whole) for row, (_, _, attempt) in zip(rows, members, strict=True)
+    )
+
+
+def _attempt_rows(share: Share, members: Sequence[tuple[str, int, Attempt]]) -> Iterator[dict[str, Any]]:
+    for task_id, _, attempt in members:
+        row = attempt_row(attempt)
+        remember(row["body"], attempt)
+        # what they share is named where each would have its own
+        yield {"task_id": task_id, "n": attempt.n, "key": "", "decision": share.token, **row}
 
 
 def _charge_rows(task_id: str, attempt: Attempt, by: str | None, moment: float) -> Iterator[dict[str, Any]]:
@@ -161,14 +172,21 @@ def _charge_rows(task_id: str, attempt: Attempt, by: str | None, moment: float) 
         yield charges.row(task_id, attempt, attempt.charge, moment) | {"by": by}
 
 
-def _facts(name: str, group_id: str, task_id: str, index: int, attempt: Attempt) -> Iterator[Fact]:
-    yield Fact("task.created", task_id, {"name": member_name(name, index), "group": group_id}, "created")
-    placed = {"attempt": attempt.n, "site": attempt.site, "partition": attempt.partition}
-    yield Fact("decision.made", task_id, placed, f"decision:{attempt.n}")
-    if attempt.state is State.SUBMITTING:
-        yield Fact("attempt.submitting", task_id, {"site": attempt.site})
-    if attempt.charge is not None and attempt.charge.unit:
-        yield Fact("charge.reserved", task_id, charges.reservation(attempt), f"charge.reserved:{attempt.n}")
+def _facts(name: str, group_id: str, share: Share, members: Sequence[tuple[str, int, Attempt]]) -> list[Fact]:
+    """What is told of each member; what they have in common, in one and the same mapping."""
+    first, facts = share.first, list[Fact]()
+    placed = {"attempt": first.n, "site": first.site, "partition": first.partition}
+    sent = {"site": first.site}
+    paid = charges.reservation(first) if first.charge is not None and first.charge.unit else None
+    for task_id, index, attempt in members:
+        created = {"name": member_name(name, index), "group": group_id}
+        facts.append(Fact("task.created", task_id, created, "created"))
+        facts.append(Fact("decision.made", task_id, placed, f"decision:{attempt.n}"))
+        if attempt.state is State.SUBMITTING:
+            facts.append(Fact("attempt.submitting", task_id, sent))
+        if paid is not None:
+            facts.append(Fact("charge.reserved", task_id, paid, f"charge.reserved:{attempt.n}"))
+    return facts
 
 
 def _waits(shares: Sequence[Share]) -> dict[str, float | None]:
