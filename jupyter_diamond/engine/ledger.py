@@ -15,6 +15,7 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.store import Store
 from jupyter_diamond.store.attempt_book import Change
+from jupyter_diamond.store.bulk import uncollected
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,8 +85,9 @@ class Ledger:
         loop = asyncio.get_running_loop()
 
         def write_and_read() -> T:
-            result = method(*args, **kwargs)
-            self._read_news(loop)
+            with uncollected():
+                result = method(*args, **kwargs)
+                self._read_news(loop)
             return result
 
         return await loop.run_in_executor(self._thread, write_and_read)
@@ -102,11 +104,12 @@ class Ledger:
 
         ``each`` gives what only one task's event says, and what only its attempt is changed to.
         """
-        parts = [each(task) if each is not None else ({}, {}) for task in tasks]
-        wanted = [
-            changed(task, type_, {**data, **said}, {**changes, **own})
-            for task, (said, own) in zip(tasks, parts, strict=True)
-        ]
+        with uncollected():
+            parts = [each(task) if each is not None else ({}, {}) for task in tasks]
+            wanted = [
+                changed(task, type_, {**data, **said}, {**changes, **own})
+                for task, (said, own) in zip(tasks, parts, strict=True)
+            ]
         return await self.change(wanted)
 
     async def change(self, wanted: Sequence[Change]) -> tuple[Task, ...]:

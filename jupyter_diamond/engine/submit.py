@@ -259,13 +259,10 @@ class Submitter:
 
     async def _submitted(self, batch: Batch, job: NativeJob, *, at: Any = None, **told: Any) -> Batch:
         """It has a job: of an array each member has its own."""
-
-        def each(task: Task) -> tuple[dict[str, Any], dict[str, Any]]:
-            native = batch.job_of(task, job, self._link.scheduler)
-            return {"job": str(native)}, {"native": native}
-
+        job_of = batch.jobs(job, self._link.scheduler)
         return await self._note(
-            batch, "attempt.submitted", told, each=each,
+            batch, "attempt.submitted", told,
+            each=lambda task: ({"job": str(native := job_of(task))}, {"native": native}),
             state=State.PENDING, submitted_at=at or from_epoch(time.time()), trouble="",
         )  # fmt: skip
 

@@ -20,10 +20,6 @@ from .order import may_move
 from .rows import attempt_of, attempt_row, remember, unknown
 from .schema import attempts, events, tasks
 
-_NEVER_SEEN = {"last_seen_at": None}
-"""That moment has a column of its own."""
-
-
 _UNSEEN = object()
 _ENDED = tuple(state.value for state in State if state.terminal)
 
@@ -60,7 +56,7 @@ class _Alike:
         """The attempt with changes, none of which is unlike what it may be. Raises ValueError."""
         good = {name: self._known(name, value) for name, value in changes.items()}
         if _UNSEEN not in good.values():
-            return attempt.model_copy(update=good)
+            return attempt.but(**good)
         after = Attempt.model_validate({**dict(attempt), **changes})
         self._given.update(changes)
         self._good.update({name: getattr(after, name) for name in changes})
@@ -189,7 +185,7 @@ def _write(connection: Connection, changed: Sequence[tuple[str, Attempt]], versi
     for task_id, attempt in changed:
         same = {"the_task": task_id, "the_n": attempt.n}
         row = attempt_row(attempt)
-        remember(row["body"], attempt if attempt.last_seen_at is None else attempt.model_copy(update=_NEVER_SEEN))
+        remember(row["body"], attempt if attempt.last_seen_at is None else attempt.but(last_seen_at=None))
         rows.append({**same, **row})
         mirrors.append({**same, "version": versions[task_id], **attempt_rows.mirrored(attempt)})
     _ATTEMPTS.run(connection, rows)

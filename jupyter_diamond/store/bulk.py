@@ -5,9 +5,12 @@ SQLAlchemy prepares each value of each row anew, which takes longer than SQLite 
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from operator import itemgetter
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Insert, Table, Update, bindparam, func, insert, select, update
@@ -44,3 +47,26 @@ def among(column: Column[Any] | ColumnElement[Any], values: Iterable[str]) -> Co
     """Whether a text is one of many, which are one parameter: SQLite takes no more than some thousands of them."""
     listed = func.json_each(json.dumps(list(values))).table_valued("value")
     return column.in_(select(listed.c.value))
+
+
+_PAUSES: list[bool] = []
+"""Those that go on, each with whether garbage was collected before it."""
+_PAUSING = Lock()
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No garbage is collected while the block lasts, which has to be short.
+
+    Thousands of new values that all live on make Python look for garbage among all that the process knows, a tenth of
+    a second each time, and there is none.
+    """
+    with _PAUSING:
+        _PAUSES.append(gc.isenabled())
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _PAUSING:
+            if _PAUSES.pop():
+                gc.enable()

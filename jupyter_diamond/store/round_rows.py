@@ -51,7 +51,7 @@ class Share(NamedTuple):
         """The same job array, with the intent of its first submission in ``folder``, which its members share."""
         sent = {"state": State.SUBMITTING, "submissions": 1}
         mine = [
-            (index, attempt.model_copy(update={**sent, "folder": member_folder(folder, attempt.array.at)}))
+            (index, attempt.but(**sent, folder=member_folder(folder, attempt.array.at)))
             for index, attempt in self.attempts
             if attempt.array is not None
         ]
@@ -59,7 +59,7 @@ class Share(NamedTuple):
 
     def charged(self, charge: Charge) -> Share:
         """With what each of its attempts is charged."""
-        mine = ((index, attempt.model_copy(update={"charge": charge})) for index, attempt in self.attempts)
+        mine = ((index, attempt.but(charge=charge)) for index, attempt in self.attempts)
         return self._replace(attempts=tuple(mine))
 
 

@@ -50,7 +50,7 @@ class Whole:
         if self._alike is None:
             self._alike = Task(**own, **_of_request(self.request))
             return self._alike
-        return self._alike.model_copy(update=own)
+        return self._alike.but(**own)
 
 
 def member_name(name: str, index: int) -> str:
@@ -102,7 +102,7 @@ def attempt_of(body: str, last_seen_at: float | None) -> Attempt:
     if attempt is None:
         attempt = stored(Attempt, body)
         remember(body, attempt)
-    return attempt if last_seen_at is None else attempt.model_copy(update={"last_seen_at": from_epoch(last_seen_at)})
+    return attempt if last_seen_at is None else attempt.but(last_seen_at=from_epoch(last_seen_at))
 
 
 def task_of(row: Row[Any], its_attempts: Sequence[Attempt], whole: Whole | None = None) -> Task:

@@ -23,6 +23,7 @@ from jupyter_diamond.model.task import Task, TaskRequest
 from jupyter_diamond.model.views import EventPage
 from jupyter_diamond.placement.budget import too_dear
 from jupyter_diamond.settings import DiamondLimits
+from jupyter_diamond.store.bulk import uncollected
 from jupyter_diamond.store.follows import not_started
 from jupyter_diamond.store.groups import Round, Share
 
@@ -73,6 +74,7 @@ class GroupDesk:
         if not made:
             await asyncio.to_thread(self._spool().drop, group_id)
         sent = [task for task in made if task.state is State.SUBMITTING]
+        self._engine().groups.handed(group_id, sent, of=len(made))
         self._engine().adopt_all(sent, Inputs(request, "", bundle, announced=True, at_once=asked.at_once))
         return GroupSubmitted(group=group, created=bool(made))
 
@@ -87,7 +89,8 @@ class GroupDesk:
         why_not = too_few(found, decision)
         if why_not:
             raise OverBudget(why_not) if too_dear(decision) else Infeasible(why_not)
-        return round_of(found, decision, members, names=Names(), now=from_epoch(time.time()))
+        with uncollected():
+            return round_of(found, decision, members, names=Names(), now=from_epoch(time.time()))
 
     async def _announced(self, first: Round, asked: GroupRequest) -> Round:
         """With the intent of each job array that may go to its site now: it is stored together with the group then."""
@@ -97,7 +100,8 @@ class GroupDesk:
         for share in first.shares:
             place = share.first.array
             folder = await engine.folder_for(share.first) if place is not None else None
-            shares.append(share if folder is None else share.announced(folder))
+            with uncollected():
+                shares.append(share if folder is None else share.announced(folder))
         return first._replace(shares=tuple(shares))
 
     def _twin(self, asked: GroupRequest) -> Group | None:

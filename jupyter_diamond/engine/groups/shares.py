@@ -195,11 +195,11 @@ def _share(place: _Open, members: Sequence[Member], decision: Decision, names: N
         "n": 1, "token": token, "site": candidate.site, "partition": candidate.partition or None,
         "account": candidate.account, "size": candidate.size, "created_at": now, "state_since": now,
     })  # fmt: skip
-    attempts = []
+    first, attempts = ArrayPlace(token=token, at=0), list[tuple[int, Attempt]]()
     for position, member in enumerate(members):
         at = member.index if by_index else position
-        own = {"array": ArrayPlace(token=token, at=at), "token": f"{token}-{at}"} if as_array else None
-        attempts.append((member.index, base.model_copy(update=own or {"token": names.token()})))
+        own = {"array": first.but(at=at), "token": f"{token}-{at}"} if as_array else {"token": names.token()}
+        attempts.append((member.index, base.but(**own)))
     return Share(token, names.key(), decision, tuple(attempts))
 
 
