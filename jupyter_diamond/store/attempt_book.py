@@ -43,6 +43,8 @@ class Change(NamedTuple):
     data: Mapping[str, Any]
     changes: Mapping[str, Any]
     dedup_key: str | None = None
+    then: Fact | None = None
+    """What is told after it."""
 
 
 class _Alike:
@@ -103,18 +105,18 @@ class AttemptBook:
             _change(connection, wanted, at=at)
             return _tasks(connection, [each.task_id for each in wanted])
 
-    def end(self, ended: Sequence[tuple[str, int, Mapping[str, Any]]], *, at: datetime) -> tuple[Task, ...]:
-        """End attempts, (task, number, changes), that nothing follows and about which nothing is to be said."""
-        return self.update(
-            [
-                Change(
-                    task_id, n, "attempt.terminal", {"state": State(changes["state"]).value, "attempt": n}, changes,
-                    f"terminal:{n}",
-                )
-                for task_id, n, changes in ended
-            ],
-            at=at,
-        )  # fmt: skip
+    def end(self, ended: Sequence[tuple[str, int, Mapping[str, Any], str]], *, at: datetime) -> tuple[Task, ...]:
+        """End attempts, (task, number, changes, why nothing follows), for good; where that is plain nothing is said."""
+        return self.update([_ending(*each) for each in ended], at=at)
+
+
+def _ending(task_id: str, n: int, changes: Mapping[str, Any], why: str) -> Change:
+    told = {"state": State(changes["state"]).value, "attempt": n}
+    then = None
+    if why:
+        said = {"attempt": n, "class": changes.get("failure"), "why": why[:1000], "next": str(changes.get("next", ""))}
+        then = Fact("task.not_again", task_id, said, f"not-again:{n}")
+    return Change(task_id, n, "attempt.terminal", told, changes, f"terminal:{n}", then)
 
 
 def _of_array(token: str) -> ColumnElement[bool]:
@@ -133,7 +135,7 @@ def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -
     before, told = _read(connection, wanted), _told(connection, wanted)
     if any(each.kind == "attempt.submitting" for each in wanted) and _unwanted(connection, before):
         return
-    facts, alike = list[Fact](), _Alike()
+    facts, then, alike = list[Fact](), list[Fact](), _Alike()
     after: list[tuple[str, Attempt]] = []
     for each in wanted:
         attempt_rows.check(each.changes)
@@ -143,11 +145,13 @@ def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -
             continue
         since = {"state_since": at} if state != attempt.state else {}
         facts.append(Fact(each.kind, each.task_id, each.data, each.dedup_key))
+        then += [each.then] if each.then is not None else []
         after.append((each.task_id, alike.changed(attempt, {**each.changes, **since})))
     versions = eventlog.tell_many(connection, facts, at=at)
     if after:
         after, paid = charges.settle_all(connection, after, at=at)
-        _write(connection, after, {**versions, **paid})
+        last = eventlog.tell_many(connection, then, at=at)
+        _write(connection, after, {**versions, **paid, **last})
 
 
 def _read(connection: Connection, wanted: Sequence[Change]) -> dict[tuple[str, int], Attempt]:

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Connection, Insert, Table, Update, bindparam, func, insert, select, update
 from sqlalchemy.dialects import sqlite
 
-_DIALECT = sqlite.dialect()  # type: ignore[no-untyped-call]  # it has no types of its own
+_DIALECT = sqlite.dialect()
 
 
 class Bulk:

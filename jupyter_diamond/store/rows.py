@@ -105,8 +105,8 @@ def attempt_of(body: str, last_seen_at: float | None) -> Attempt:
     return attempt if last_seen_at is None else attempt.but(last_seen_at=from_epoch(last_seen_at))
 
 
-def task_of(row: Row[Any], its_attempts: Sequence[Attempt], whole: Whole | None = None) -> Task:
-    """A task from its row, its request and its attempts; of a member's group, ``whole`` is what was asked for."""
+def task_of(row: Any, its_attempts: Sequence[Attempt], whole: Whole | None = None) -> Task:
+    """A task from its row, or what has the same names, and its attempts; ``whole`` is what its group was asked for as."""
     state, phase, outcome = _STATES[row.state]
     newest = its_attempts[-1] if its_attempts else None
     own = {

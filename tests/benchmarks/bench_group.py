@@ -198,7 +198,7 @@ async def submissions(place: Place) -> None:
     for _ in range(ROUNDS):
         plain = await asyncio.to_thread(bare, place)
         theirs = (await asyncio.to_thread(peer, place, MEMBERS, begin=HELD))["submit"]
-        await asyncio.to_thread(place.testbed.run, SITE, ["scancel", "--name=true.sh,submitit"])
+        await asyncio.to_thread(place.testbed.run, SITE, "scancel", "--name=true.sh,submitit")
         rows.append((plain, theirs, *await ours(service, site)))
         await asyncio.sleep(SETTLED_S)
     await service.stop()

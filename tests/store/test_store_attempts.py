@@ -41,7 +41,7 @@ def test_each_is_changed_with_its_own_event_and_comes_back_in_the_order_asked(st
 
 def test_what_would_lie_is_left_out_and_the_others_are_written(store):
     put_group(store)
-    store.attempts.end([(f"{G}-1", 1, {"state": State.CANCELLED, "ended_at": at(3)})], at=at(3))
+    store.attempts.end([(f"{G}-1", 1, {"state": State.CANCELLED, "ended_at": at(3)}, "")], at=at(3))
     tasks = store.attempts.update(changes(range(3), state=State.PENDING), at=at(5))
     assert [task.state for task in tasks] == [State.PENDING, State.CANCELLED, State.PENDING]
     assert kinds(store, 1) == ["attempt.terminal"]
@@ -52,7 +52,7 @@ def test_an_end_is_told_once_and_settles_what_was_reserved(store):
     before = store.task(f"{G}-0").attempt.charge
     assert before is not None
     assert before.settled_at is None
-    ends = [(f"{G}-{index}", 1, {"state": State.COMPLETED, "ended_at": at(9), "ran_s": 4.0}) for index in range(4)]
+    ends = [(f"{G}-{index}", 1, {"state": State.COMPLETED, "ended_at": at(9), "ran_s": 4.0}, "") for index in range(4)]
     for _ in range(2):
         tasks = store.attempts.end(ends, at=at(9))
         assert {task.state for task in tasks} == {State.COMPLETED}

@@ -19,7 +19,7 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.settings import DiamondEngine
 
 from .causes import Ended
-from .healer import Healer
+from .healer import Healer, for_good
 
 AGAIN_S = 30.0
 """An end that could not be stored, or a step that could not be planned, is tried again after that; a cancel, too."""
@@ -56,7 +56,7 @@ class Endings:
 
         Those that nothing follows are stored together: the members of an array end in hundreds.
         """
-        plain: list[End] = []
+        plain: list[tuple[Watched, dict[str, Any], str]] = []
         for end in ends:
             known, changes = end.known, end.changes
             known.settle = None
@@ -64,29 +64,29 @@ class Endings:
                 changes["state"], changes.get("exit_code"), changes.get("signal"), changes.get("max_rss_bytes"),
                 end.cancelled_by, known.end, known.manifest,
             )  # fmt: skip
-            if self._healer.ends_well(known.task, changes, ended):
-                plain.append(end)
+            if (last := for_good(known.task, changes, ended)) is not None:
+                plain.append((known, *last))
             else:
                 work = self._end(known, changes, ended)
                 known.healing = asyncio.create_task(work, name=f"diamond-end-{known.task.id}")
         if plain:
             together = asyncio.create_task(self._end_all(plain), name=f"diamond-ends-{self._link.name}")
-            for end in plain:
-                end.known.healing = together
+            for known, _, _ in plain:
+                known.healing = together
 
-    async def _end_all(self, ends: Sequence[End]) -> None:
+    async def _end_all(self, ends: Sequence[tuple[Watched, dict[str, Any], str]]) -> None:
         try:
-            tasks = await self._healer.end_all([(end.known.task, end.changes) for end in ends])
+            tasks = await self._healer.end_all([(known.task, changes, why) for known, changes, why in ends])
         except DiamondError as problem:  # they are as they were, and accounting tells their ends again
             self._log.warning("%d tasks at %s: %s", len(ends), self._link.name, problem.message)
-            for end in ends:
-                self._again(end.known)
+            for known, _, _ in ends:
+                self._again(known)
         else:
-            for end, task in zip(ends, tasks, strict=True):
-                end.known.task = task
+            for (known, _, _), task in zip(ends, tasks, strict=True):
+                known.task = task
         finally:
-            for end in ends:
-                end.known.healing = None
+            for known, _, _ in ends:
+                known.healing = None
             self._wake()
 
     async def _end(self, known: Watched, changes: dict[str, Any], ended: Ended) -> None:

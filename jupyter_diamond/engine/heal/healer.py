@@ -32,7 +32,7 @@ from .causes import LOG_BYTES, Cause, Ended, cause_of, had_finished, left_off, s
 from .checkpoints import MOVED_OR_CUT, Saved
 from .places import besides, choose, moved_to, out_of_reach
 from .segments import bound
-from .steps import Follow, Stop, continued, in_force, next_step, why
+from .steps import Follow, Stop, continued, in_force, never, next_step, why
 
 _KINDS: dict[Step, EventType] = {
     "retry": "task.retry", "resize": "task.resize", "migrate": "task.migrate", "segment": "task.segment",
@@ -73,8 +73,7 @@ class Healer:
         cause = cause_of(attempt.model_copy(update=changes), ended)
         if cause is None:
             return await self._over(task, changes)
-        evidence = tuple(dict.fromkeys((*changes.get("evidence", ()), *cause.evidence)))
-        changes = {**changes, "failure": cause.failure, "evidence": evidence}
+        changes = _known(changes, cause)
         if had_finished(ended):
             return await self._over(task, {**changes, "next": _BRING}, _FINISHED)
         if cause.failure in MOVED_OR_CUT and task.cancel_requested_by is None:
@@ -82,16 +81,9 @@ class Healer:
             changes["checkpoint"] = await self._saved.by(task, sure=sure)
         return await self._after(_with(task, changes), changes, cause)
 
-    def ends_well(self, task: Task, changes: dict[str, Any], ended: Ended) -> bool:
-        """Whether the attempt ended as it should, so that nothing is to be read, planned or said."""
-        attempt = _newest(task)
-        if attempt.withdrawal is not None or left_off(ended) or says_nothing(ended):
-            return False
-        return cause_of(attempt.model_copy(update=changes), ended) is None
-
-    async def end_all(self, ends: Sequence[tuple[Task, dict[str, Any]]]) -> tuple[Task, ...]:
-        """Store the ends of attempts that ended well, in one transaction. Raises StoreError."""
-        told = [(task.id, _newest(task).n, changes) for task, changes in ends]
+    async def end_all(self, ends: Sequence[tuple[Task, dict[str, Any], str]]) -> tuple[Task, ...]:
+        """Store ends for good, each with why, in one transaction. Raises StoreError."""
+        told = [(task.id, _newest(task).n, changes, why) for task, changes, why in ends]
         return await self._ledger.write(self._ledger.store.attempts.end, told, at=from_epoch(time.time()))
 
     async def _after(self, task: Task, changes: dict[str, Any], cause: Cause | None) -> Task:
@@ -185,6 +177,28 @@ class Healer:
             self._log.info("%s: its log is not at hand: %s", attempt.token, problem)
             return ""
         return chunk.text
+
+
+def for_good(task: Task, changes: dict[str, Any], ended: Ended) -> tuple[dict[str, Any], str] | None:
+    """An end that nothing follows, with why, where nothing is to be read or planned for that; else None."""
+    attempt, asked = _newest(task), task.cancel_requested_by is not None
+    if (attempt.withdrawal is not None and not asked) or left_off(ended) or says_nothing(ended):
+        return None
+    cause = cause_of(attempt.model_copy(update=changes), ended)
+    if cause is None:
+        return changes, ""
+    changes = _known(changes, cause)
+    if had_finished(ended):
+        return {**changes, "next": _BRING}, "" if asked else _FINISHED
+    stop = never(task, cause)
+    if stop is None or (cause.failure in MOVED_OR_CUT and not asked):
+        return None
+    return {**changes, "next": _advice(stop, changes, cause)}, "" if asked else stop.why
+
+
+def _known(changes: dict[str, Any], cause: Cause) -> dict[str, Any]:
+    evidence = tuple(dict.fromkeys((*changes.get("evidence", ()), *cause.evidence)))
+    return {**changes, "failure": cause.failure, "evidence": evidence}
 
 
 def following_attempt(before: Attempt, choice: Candidate, *, step: Step, segment: int) -> Attempt:
