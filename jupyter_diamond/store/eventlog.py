@@ -28,6 +28,7 @@ _APPEND_MANY = bulk.insertion(events, "seq", "at", "type", "subject", "data", "d
 _VERSIONS = bulk.change(tasks, tasks.c.id == bindparam("the_task"), "version")
 _JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _PLAIN = frozenset({str, int, float, bool, type(None)})
+_ANY = Event(seq=0, at=from_epoch(0.0), type="task.created", subject="", data={}, dedup_key=None)
 TOLD = "diamond told"
 """Where a write transaction keeps the events that it appends, for whoever waits for them."""
 
@@ -106,7 +107,7 @@ def told(rows: Sequence[Mapping[str, Any]]) -> tuple[Event, ...]:
         if row["at"] not in moments:
             moments[row["at"]] = from_epoch(row["at"])
     return tuple(
-        Event(
+        _ANY.but(
             seq=row["seq"], at=moments[row["at"]], type=row["type"], subject=row["subject"], data=_as_read(row),
             dedup_key=row["dedup_key"],
         )

@@ -106,7 +106,7 @@ def attempt_of(body: str, last_seen_at: float | None) -> Attempt:
 
 
 def task_of(row: Any, its_attempts: Sequence[Attempt], whole: Whole | None = None) -> Task:
-    """A task from its row, or what has the same names, and its attempts; ``whole`` is what its group was asked for as."""
+    """A task from its row, or what has its names, and its attempts; ``whole`` is what its group was asked for as."""
     state, phase, outcome = _STATES[row.state]
     newest = its_attempts[-1] if its_attempts else None
     own = {
