@@ -102,7 +102,7 @@ class AttemptBook:
         another plan.
         """
         with self._database.write(asked_again=True) as connection:
-            _change(connection, wanted, at=at)
+            change(connection, wanted, at=at)
             return _tasks(connection, [each.task_id for each in wanted])
 
     def end(self, ended: Sequence[tuple[str, int, Mapping[str, Any], str]], *, at: datetime) -> tuple[Task, ...]:
@@ -131,10 +131,11 @@ def _tasks(connection: Connection, ids: Collection[str]) -> tuple[Task, ...]:
     return tuple(found[task_id] for task_id in ids)
 
 
-def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -> None:
+def change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -> set[str]:
+    """As ``AttemptBook.update``, inside the caller's transaction; the tasks whose attempts were changed."""
     before, told = _read(connection, wanted), _told(connection, wanted)
     if any(each.kind == "attempt.submitting" for each in wanted) and _unwanted(connection, before):
-        return
+        return set()
     facts, then, alike = list[Fact](), list[Fact](), _Alike()
     after: list[tuple[str, Attempt]] = []
     for each in wanted:
@@ -152,6 +153,7 @@ def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -
         after, paid = charges.settle_all(connection, after, at=at)
         last = eventlog.tell_many(connection, then, at=at)
         _write(connection, after, {**versions, **paid, **last})
+    return {task_id for task_id, _ in after}
 
 
 def _read(connection: Connection, wanted: Sequence[Change]) -> dict[tuple[str, int], Attempt]:

@@ -83,7 +83,7 @@ def start(
         eventlog.append(connection, "group.constraint_relaxed", subject, told, at=at, dedup_key=key)
     made: list[Task] = []
     for share in begun.shares:
-        charge = _reserved(connection, share, by=whole.request.by, caps=caps, at=at)
+        charge = reserved(connection, share, by=whole.request.by, caps=caps, at=at)
         made += _write(connection, group_id, share if charge is None else share.charged(charge), at=at)
     places: list[dict[str, Any]] = [
         {"site": share.first.site, "partition": share.first.partition, "members": len(share.attempts)}
@@ -100,14 +100,14 @@ def start(
         update={
             "why_here": begun.why_here or kept.why_here,
             "relaxed": (*kept.relaxed, *begun.relaxed),
-            "waits": {**kept.waits, **_waits(begun.shares)},
+            "waits": {**kept.waits, **waits(begun.shares)},
         }
     )
     group_rows.change(connection, group_id, round=number, body=kept.model_dump_json())
     return tuple(made)
 
 
-def _reserved(
+def reserved(
     connection: Connection, share: Share, *, by: str | None, caps: Collection[SpendingCap], at: datetime
 ) -> Charge | None:
     """What each attempt of a share is charged. Raises OverBudget where a cap leaves less than all of them may cost.
@@ -130,12 +130,8 @@ def _reserved(
 
 def _write(connection: Connection, group_id: str, share: Share, *, at: datetime) -> Iterator[Task]:
     """Write a share with the events about its members; its tasks, as they would be read."""
-    whole, moment, first = loading.whole(connection, group_id), at.timestamp(), share.first
+    whole, moment = loading.whole(connection, group_id), at.timestamp()
     request = whole.request
-    connection.execute(insert(arrays).values(
-        token=share.token, group_id=group_id, site=first.site, key=share.key,
-        decision=share.decision.model_dump_json(),
-    ))  # fmt: skip
     members = [(f"{group_id}-{index}", index, attempt) for index, attempt in share.attempts]
     versions = eventlog.tell_many(connection, _facts(request.name, group_id, share, members), at=at)
     shared = {
@@ -150,26 +146,29 @@ def _write(connection: Connection, group_id: str, share: Share, *, at: datetime)
         for task_id, index, attempt in members
     ]  # fmt: skip
     _TASKS.run(connection, rows)
-    _ATTEMPTS.run(connection, _attempt_rows(share, members))
-    paid = [row for task_id, _, attempt in members for row in _charge_rows(task_id, attempt, request.by, moment)]
-    if paid:
-        connection.execute(insert(charge_table), paid)
+    put_attempts(connection, group_id, share, by=request.by, at=at)
     return (
         task_of(SimpleNamespace(**row), (attempt,), whole) for row, (_, _, attempt) in zip(rows, members, strict=True)
     )
 
 
-def _attempt_rows(share: Share, members: Sequence[tuple[str, int, Attempt]]) -> Iterator[dict[str, Any]]:
-    for task_id, _, attempt in members:
-        row = attempt_row(attempt)
+def put_attempts(connection: Connection, group_id: str, share: Share, *, by: str | None, at: datetime) -> None:
+    """Write the attempts of a share, what they have in common, and what they are charged."""
+    connection.execute(insert(arrays).values(
+        token=share.token, group_id=group_id, site=share.first.site, key=share.key,
+        decision=share.decision.model_dump_json(),
+    ))  # fmt: skip
+    rows, paid = list[dict[str, Any]](), list[dict[str, Any]]()
+    for index, attempt in share.attempts:
+        task_id, row = f"{group_id}-{index}", attempt_row(attempt)
         remember(row["body"], attempt)
         # what they share is named where each would have its own
-        yield {"task_id": task_id, "n": attempt.n, "key": "", "decision": share.token, **row}
-
-
-def _charge_rows(task_id: str, attempt: Attempt, by: str | None, moment: float) -> Iterator[dict[str, Any]]:
-    if attempt.charge is not None:
-        yield charges.row(task_id, attempt, attempt.charge, moment) | {"by": by}
+        rows.append({"task_id": task_id, "n": attempt.n, "key": "", "decision": share.token, **row})
+        if attempt.charge is not None:
+            paid.append(charges.row(task_id, attempt, attempt.charge, at.timestamp()) | {"by": by})
+    _ATTEMPTS.run(connection, rows)
+    if paid:
+        connection.execute(insert(charge_table), paid)
 
 
 def _facts(name: str, group_id: str, share: Share, members: Sequence[tuple[str, int, Attempt]]) -> list[Fact]:
@@ -189,7 +188,7 @@ def _facts(name: str, group_id: str, share: Share, members: Sequence[tuple[str, 
     return facts
 
 
-def _waits(shares: Sequence[Share]) -> dict[str, float | None]:
+def waits(shares: Sequence[Share]) -> dict[str, float | None]:
     """By place, what was forecast for the first of its members there."""
     found: dict[str, float | None] = {}
     for share in shares:

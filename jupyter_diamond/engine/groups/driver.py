@@ -111,6 +111,12 @@ class Groups:
             if len(tasks) < of:
                 self._look_at(group_id, 0.0)
 
+    def again(self, task: Task) -> None:
+        """A member goes on in another array: whose turn that is is said anew."""
+        if self._runs and task.member is not None:
+            self._handed.get(task.member.group, set()).discard(task.id)
+            self._look_at(task.member.group, 0.0)
+
     def _look_at(self, group_id: str, in_s: float) -> None:
         at = time.monotonic() + in_s
         if at < self._due.get(group_id, float("inf")):

@@ -19,7 +19,8 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.settings import DiamondEngine
 
 from .causes import Ended
-from .healer import Healer, for_good
+from .healer import Healer, for_good, was_taken_back
+from .together import unit_of
 
 AGAIN_S = 30.0
 """An end that could not be stored, or a step that could not be planned, is tried again after that; a cancel, too."""
@@ -57,6 +58,7 @@ class Endings:
         Those that nothing follows are stored together: the members of an array end in hundreds.
         """
         plain: list[tuple[Watched, dict[str, Any], str]] = []
+        back: list[End] = []
         for end in ends:
             known, changes = end.known, end.changes
             known.settle = None
@@ -66,9 +68,15 @@ class Endings:
             )  # fmt: skip
             if (last := for_good(known.task, changes, ended)) is not None:
                 plain.append((known, *last))
+            elif was_taken_back(known.task, ended) and unit_of(known.task) is not None:
+                back.append(end)
             else:
                 work = self._end(known, changes, ended)
                 known.healing = asyncio.create_task(work, name=f"diamond-end-{known.task.id}")
+        if back:
+            together = asyncio.create_task(self._take_back_all(back), name=f"diamond-anew-{self._link.name}")
+            for end in back:
+                end.known.healing = together
         if plain:
             together = asyncio.create_task(self._end_all(plain), name=f"diamond-ends-{self._link.name}")
             for known, _, _ in plain:
@@ -87,6 +95,23 @@ class Endings:
         finally:
             for known, _, _ in ends:
                 known.healing = None
+            self._wake()
+
+    async def _take_back_all(self, ends: Sequence[End]) -> None:
+        """What was taken back goes on, the members of a group together."""
+        try:
+            tasks = await self._healer.taken_back_all([(end.known.task, end.changes) for end in ends])
+        except Exception as problem:  # noqa: BLE001 - said in the log; none of them may be left unwatched
+            self._log.warning("%d tasks at %s: %s", len(ends), self._link.name, problem, exc_info=problem)
+            for end in ends:
+                self._again(end.known)
+        else:
+            for end, task in zip(ends, tasks, strict=True):
+                end.known.task = task
+                self._pass_on(end.known)
+        finally:
+            for end in ends:
+                end.known.healing = None
             self._wake()
 
     async def _end(self, known: Watched, changes: dict[str, Any], ended: Ended) -> None:
