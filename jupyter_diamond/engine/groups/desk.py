@@ -16,6 +16,8 @@ from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.errors import Conflict, Infeasible, OverBudget
 from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted, MemberSummary
 from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.states import Phase, State
@@ -29,7 +31,7 @@ from jupyter_diamond.store.groups import Round, Share
 
 from .names import Names
 from .results import PAGE, VALUE_BYTES, read_results
-from .shares import round_of, split, too_few
+from .shares import round_of, split, too_few, why_there
 
 
 class GroupDesk:
@@ -77,6 +79,13 @@ class GroupDesk:
         self._engine().groups.handed(group_id, sent, of=len(made))
         self._engine().adopt_all(sent, Inputs(request, "", bundle, announced=True, at_once=asked.at_once))
         return GroupSubmitted(group=group, created=bool(made))
+
+    async def plan(self, envelope: Envelope, count: int, *, at_once: int | None = None) -> Decision:
+        """How a round of so many would be shared out now, in the words that its group would keep."""
+        planned = await self._engine().planner.planned(envelope)
+        found = split(planned, count, at_once=at_once)
+        said = too_few(found, planned.decision) or why_there(found, planned.decision)
+        return planned.decision.model_copy(update={"sentence": said})
 
     async def _first_round(self, asked: GroupRequest) -> Round:
         """The plan of its first round. Raises Infeasible, OverBudget."""

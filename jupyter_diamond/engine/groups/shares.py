@@ -164,7 +164,7 @@ def round_of(found: Split, decision: Decision, members: Sequence[Member], *, nam
         mine, left = left[:count], left[count:]
         own = _chosen(decision, place.at, found, count)
         shares += [_share(place, part, own, names, now) for part in _arrays(place, mine)]
-    return Round(tuple(shares), _why(decision, found), found.relaxed)
+    return Round(tuple(shares), why_there(found, decision), found.relaxed)
 
 
 def _arrays(place: _Open, members: Sequence[Member]) -> list[list[Member]]:
@@ -229,7 +229,7 @@ def _chosen(decision: Decision, at: int, found: Split, count: int) -> Decision:
     return decision.model_copy(update={"chosen": at, "sentence": sentence, "alternatives": others})
 
 
-def _why(decision: Decision, found: Split) -> str:
+def why_there(found: Split, decision: Decision) -> str:
     """Why there, for the whole group."""
     if len(found.shares) < 2:
         return decision.sentence

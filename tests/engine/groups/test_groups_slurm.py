@@ -39,7 +39,11 @@ async def test_members_are_shared_out_over_two_clusters_and_come_back_together(b
     bench.sites_path = slurm_catalogue
     service = await bench.start()
     await readings(service)
-    group = (await service.groups.submit(*asked(30, 2))).group
+    wanted, data = asked(30, 2)
+    told = await service.plan(wanted.request.envelope, members=15)
+    group = (await service.groups.submit(wanted, data)).group
+    assert told.sentence.split(", so that")[0] == group.why_here.split(", so that")[0], "as it was foretold"
+    assert (" at delta" in told.sentence, " at anvil" in told.sentence) == (True, True)
     shared = {share.site: share.waiting + share.running + share.ended for share in group.shares}
     assert set(shared) == {"delta", "anvil"}
     assert sum(shared.values()) == 15
