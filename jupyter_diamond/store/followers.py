@@ -49,9 +49,8 @@ def follow(
             charge = round_rows.reserved(connection, left, by=by, caps=caps, at=at)
             _begin(connection, group_id, left if charge is None else left.charged(charge), by=by, at=at)
     row = group_rows.row_of(connection, group_id)
-    kept = stored(Kept, row.body)
-    waits = {**kept.waits, **round_rows.waits(shares)}
-    group_rows.change(connection, group_id, body=kept.model_copy(update={"waits": waits}).model_dump_json())
+    kept = round_rows.kept_of(shares, stored(Kept, row.body))
+    group_rows.change(connection, group_id, body=kept.model_dump_json())
 
 
 def _ended(connection: Connection, ended: Ended, *, at: datetime) -> set[str]:

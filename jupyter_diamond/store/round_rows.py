@@ -95,13 +95,9 @@ def start(
         "shares": places[:50],
     }
     eventlog.append(connection, "group.round_started", subject, began, at=at, dedup_key=f"round:{number}")
-    kept = stored(Kept, row.body)
+    kept = kept_of(begun.shares, stored(Kept, row.body))
     kept = kept.model_copy(
-        update={
-            "why_here": begun.why_here or kept.why_here,
-            "relaxed": (*kept.relaxed, *begun.relaxed),
-            "waits": {**kept.waits, **waits(begun.shares)},
-        }
+        update={"why_here": begun.why_here or kept.why_here, "relaxed": (*kept.relaxed, *begun.relaxed)}
     )
     group_rows.change(connection, group_id, round=number, body=kept.model_dump_json())
     return tuple(made)
@@ -188,12 +184,13 @@ def _facts(name: str, group_id: str, share: Share, members: Sequence[tuple[str, 
     return facts
 
 
-def waits(shares: Sequence[Share]) -> dict[str, float | None]:
-    """By place, what was forecast for the first of its members there."""
-    found: dict[str, float | None] = {}
+def kept_of(shares: Sequence[Share], kept: Kept) -> Kept:
+    """With what was forecast for the first of its members at each place, and why they are there."""
+    waits, whys = dict[str, float | None](), dict[str, str]()
     for share in shares:
         choice = share.decision.choice
         if choice is not None:
             wait = choice.estimate.forecast.wait_s if choice.estimate is not None else None
-            found.setdefault(group_rows.place(choice.site, choice.partition or None), wait)
-    return found
+            waits.setdefault(group_rows.place(choice.site, choice.partition or None), wait)
+            whys.setdefault(group_rows.place(choice.site, choice.partition or None), share.decision.sentence)
+    return kept.model_copy(update={"waits": {**kept.waits, **waits}, "whys": {**kept.whys, **whys}})
