@@ -5,6 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from jupyter_diamond.settings import DiamondApprovals
+
+from .guard.guard import Guard
+
 if TYPE_CHECKING:
     from jupyter_diamond.service import DiamondService
 
@@ -12,12 +16,17 @@ if TYPE_CHECKING:
 class AgentDesk:
     """One of a server. Its parts import what is heavy only when they are first used: without agents nothing is paid."""
 
-    def __init__(self, service: DiamondService, *, log: logging.Logger) -> None:
+    def __init__(
+        self, service: DiamondService, *, log: logging.Logger, approvals: DiamondApprovals | None = None
+    ) -> None:
         self.service = service
         self.log = log
+        self.guard = Guard(service, approvals or DiamondApprovals(), log)
+        """Proposals, approvals, standing budgets, the switch, the audit."""
 
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
+        await self.guard.start()
 
     async def stop(self) -> None:
         """Stop it; the service still answers."""

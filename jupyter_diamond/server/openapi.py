@@ -23,9 +23,19 @@ from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, Group
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
+from jupyter_diamond.model.proposal import AgentSwitch, AuditCheck, Proposal, StandingBudget
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest
 from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogChunk, ResultView, Status
+from jupyter_diamond.server.approval_forms import (
+    ApproveForm,
+    AuditPage,
+    BudgetForm,
+    BudgetList,
+    DenyForm,
+    ProposalList,
+    SwitchForm,
+)
 from jupyter_diamond.server.forms import (
     CodeForm,
     ContinuationList,
@@ -49,12 +59,14 @@ REQUESTS: tuple[type[BaseModel], ...] = (
     TaskRequest, RefreshForm, InterpreterForm, PlanForm, IdleForm, ExecForm, SmokeForm, LoginForm, CodeForm,
     ReplanForm,
     Registration, GroupRequest,
+    ApproveForm, DenyForm, BudgetForm, SwitchForm,
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
     Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
     GroupSubmitted, GroupList, Group, GroupResults, MemberList,
     Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
+    Proposal, ProposalList, StandingBudget, BudgetList, AgentSwitch, AuditPage, AuditCheck,
 )  # fmt: skip
 
 
