@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from jupyter_diamond.agent.tools.registry import Toolbox
     from jupyter_diamond.service import DiamondService
 
 
@@ -15,6 +17,13 @@ class AgentDesk:
     def __init__(self, service: DiamondService, *, log: logging.Logger) -> None:
         self.service = service
         self.log = log
+
+    @cached_property
+    def tools(self) -> Toolbox:
+        """What agents can call."""
+        from jupyter_diamond.agent.tools.registry import Toolbox
+
+        return Toolbox(self)
 
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
