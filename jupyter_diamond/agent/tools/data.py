@@ -45,8 +45,12 @@ async def get_result_manifest(desk: AgentDesk, _speaker: Speaker, *, task: Ref) 
         results = await desk.service.groups.results(found.id)
         return without_empty({
             "group": found.id,
-            "members": [{"member": each.index, "task": each.task_id, **receipt(each.manifest)} for each in results.members],
-            "missing": [{"member": each.index, "why": foreign(each.why, "why there is none", 200)} for each in results.missing],
+            "members": [
+                {"member": each.index, "task": each.task_id, **receipt(each.manifest)} for each in results.members
+            ],
+            "missing": [
+                {"member": each.index, "why": foreign(each.why, "why there is none", 200)} for each in results.missing
+            ],
         })  # fmt: skip
     result = await desk.service.result(task)
     return {
@@ -170,7 +174,7 @@ def _is_text(path: str, piece: bytes) -> bool:
     return True
 
 
-@tool("act", "data")
+@tool("act", "data", destroys=True)
 async def put_file(
     desk: AgentDesk,
     speaker: Speaker,

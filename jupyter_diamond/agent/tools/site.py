@@ -50,7 +50,7 @@ async def run_readonly(
     command: Annotated[str, Field(min_length=1, max_length=1000)],
     reason: Intent = "",
 ) -> dict[str, Any]:
-    """Look around at a site with one program that only reads: ls, cat, squeue, sinfo, module-free, no shell between.
+    """Look around at a site with one program that only reads: ls, cat, squeue, sinfo …, no shell between.
 
     It needs the user's approval: what it prints may be private. At most 20 s and 32 KiB. There is no other way to run
     a command at a site, and none to change anything there.

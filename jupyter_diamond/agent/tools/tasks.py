@@ -176,7 +176,7 @@ async def _act(
     return {"done": True, "proposal": proposal.id, **view(await task_or_group(desk, found.id))}
 
 
-@tool("act", "tasks", first=True)
+@tool("act", "tasks", first=True, destroys=True)
 async def cancel_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: Intent = "") -> dict[str, Any]:
     """Ask for the end of a task, or of a whole group. What it has computed and not saved is lost.
 
