@@ -6,6 +6,10 @@ import logging
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from jupyter_diamond.settings import DiamondApprovals
+
+from .guard.guard import Guard
+
 if TYPE_CHECKING:
     from jupyter_diamond.agent.tools.registry import Toolbox
     from jupyter_diamond.service import DiamondService
@@ -14,9 +18,13 @@ if TYPE_CHECKING:
 class AgentDesk:
     """One of a server. Its parts import what is heavy only when they are first used: without agents nothing is paid."""
 
-    def __init__(self, service: DiamondService, *, log: logging.Logger) -> None:
+    def __init__(
+        self, service: DiamondService, *, log: logging.Logger, approvals: DiamondApprovals | None = None
+    ) -> None:
         self.service = service
         self.log = log
+        self.guard = Guard(service, approvals or DiamondApprovals(), log)
+        """Proposals, approvals, standing budgets, the switch, the audit."""
 
     @cached_property
     def tools(self) -> Toolbox:
@@ -27,6 +35,7 @@ class AgentDesk:
 
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
+        await self.guard.start()
 
     async def stop(self) -> None:
         """Stop it; the service still answers."""

@@ -10,6 +10,7 @@ from jupyter_server.extension.application import ExtensionApp
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.settings import (
+    DiamondApprovals,
     DiamondBudget,
     DiamondEngine,
     DiamondGlobus,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondMcp.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp.
     """
 
     name = "jupyter_diamond"
@@ -42,6 +43,7 @@ class DiamondApp(ExtensionApp):
     load_other_extensions = True
     classes = [  # noqa: RUF012 - as traitlets has it
         DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
+        DiamondApprovals,
         DiamondMcp,
     ]  # fmt: skip
 
@@ -86,7 +88,7 @@ class DiamondApp(ExtensionApp):
         """What serves agents, with this server's settings."""
         from jupyter_diamond.agent.desk import AgentDesk
 
-        return AgentDesk(service, log=self.log)
+        return AgentDesk(service, log=self.log, approvals=DiamondApprovals(parent=self))
 
     def initialize_handlers(self) -> None:
         """Serve the API."""
