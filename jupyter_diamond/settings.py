@@ -178,6 +178,6 @@ class DiamondMcp(LoggingConfigurable):
     tools_without_token = Bool(
         default_value=False,
         help="Register the tools that only look, as diamond_NAME, with the MCP server of jupyter_server_mcp (port "
-        "3001). That server asks for no token: everybody with an account on this machine can then read your tasks, their logs "
-        "and results. Leave it off on login nodes, and use python -m jupyter_diamond.mcp, which needs none of this.",
+        "3001). That server asks for no token: everybody with an account on this machine can then read your tasks, "
+        "their logs and results. Leave it off on login nodes: python -m jupyter_diamond.mcp needs none of this.",
     ).tag(config=True)

@@ -106,9 +106,11 @@ def bounded(content: dict[str, Any], most: int, wrap: Wrap) -> dict[str, Any]:
     for _ in range(200):
         notes = [f"{where}: {kept_} of {all_} are shown" for where, (kept_, all_) in told.items()]
         shown = rendered({**kept, "left_out": notes} if notes else kept, wrap)
-        if _bytes(shown) <= most or not _halve_longest(kept, told):
+        if _bytes(shown) <= most:
+            return dict(shown)
+        if not _halve_longest(kept, told):
             break
-    return dict(shown)
+    return {"left_out": [f"all of it: it has more than {most >> 10} KiB; ask for less at once, or with answer_kib"]}
 
 
 def _bytes(value: Any) -> int:

@@ -85,8 +85,8 @@ class Parameters:
         return values
 
     def _refusal(self, fault: ValidationError) -> str:
-        problems = fault.errors(include_url=False)
-        first = problems[0]
+        problems = sorted(fault.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
+        first = problems[0]  # a misspelt name explains what is missing
         path = [str(part) for part in first["loc"]]
         name = path[0] if path else ""
         more = f" ({len(problems) - 1} more of its arguments are wrong)" if len(problems) > 1 else ""
