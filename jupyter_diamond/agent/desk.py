@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from jupyter_diamond.settings import DiamondApprovals
@@ -10,6 +11,7 @@ from jupyter_diamond.settings import DiamondApprovals
 from .guard.guard import Guard
 
 if TYPE_CHECKING:
+    from jupyter_diamond.agent.tools.registry import Toolbox
     from jupyter_diamond.service import DiamondService
 
 
@@ -23,6 +25,13 @@ class AgentDesk:
         self.log = log
         self.guard = Guard(service, approvals or DiamondApprovals(), log)
         """Proposals, approvals, standing budgets, the switch, the audit."""
+
+    @cached_property
+    def tools(self) -> Toolbox:
+        """What agents can call."""
+        from jupyter_diamond.agent.tools.registry import Toolbox
+
+        return Toolbox(self)
 
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
