@@ -26,6 +26,7 @@ from .news import SCHEMA, SCHEMA_ID, news
 if TYPE_CHECKING:
     from jupyter_events import EventLogger
 
+    from jupyter_diamond.agent.desk import AgentDesk
     from jupyter_diamond.service import DiamondService
 
 
@@ -44,6 +45,8 @@ class DiamondApp(ExtensionApp):
 
     service: DiamondService | None = None
     """None when its settings cannot be used; ``diamond_problem`` then says why."""
+    agent: AgentDesk | None = None
+    """None where there is no service."""
     _start_tried = False
 
     def initialize_settings(self) -> None:
@@ -53,10 +56,13 @@ class DiamondApp(ExtensionApp):
         try:
             self.service = self.make_service()
             self.service.on_change(self._tell_browser)
+            self.agent = self.make_agent(self.service)
         except DiamondError as error:
             problem = error
             self.log.error("Diamond does not work: %s", error.message)  # noqa: TRY400 - the sentence says it all
-        self.settings.update(diamond_service=self.service, diamond_problem=problem, diamond_polls=set())
+        self.settings.update(
+            diamond_service=self.service, diamond_agent=self.agent, diamond_problem=problem, diamond_polls=set()
+        )  # fmt: skip
 
     def make_service(self) -> DiamondService:
         """The service with this server's settings."""
@@ -73,6 +79,12 @@ class DiamondApp(ExtensionApp):
             log=self.log,
         )
 
+    def make_agent(self, service: DiamondService) -> AgentDesk:
+        """What serves agents, with this server's settings."""
+        from jupyter_diamond.agent.desk import AgentDesk
+
+        return AgentDesk(service, log=self.log)
+
     def initialize_handlers(self) -> None:
         """Serve the API."""
         self.handlers.extend(ROUTES)
@@ -83,6 +95,8 @@ class DiamondApp(ExtensionApp):
         self._start_tried = True
         try:
             await self.service.start()
+            if self.agent is not None:
+                await self.agent.start()
         except DiamondError as error:
             self._set_problem(error)
             self.log.error("Diamond does not work: %s", error.message)  # noqa: TRY400 - the sentence says it all
@@ -97,6 +111,8 @@ class DiamondApp(ExtensionApp):
             poll.cancel()
         if self._start_tried and self.service is not None:
             self._start_tried = False
+            if self.agent is not None:
+                await self.agent.stop()
             await self.service.stop()
 
     def _set_problem(self, problem: DiamondError | None) -> None:

@@ -1,0 +1,23 @@
+"""Where everything of the agent hangs together: made with the service, started after it, stopped before it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jupyter_diamond.service import DiamondService
+
+
+class AgentDesk:
+    """One of a server. Its parts import what is heavy only when they are first used: without agents nothing is paid."""
+
+    def __init__(self, service: DiamondService, *, log: logging.Logger) -> None:
+        self.service = service
+        self.log = log
+
+    async def start(self) -> None:
+        """Start what works by itself. The service has started."""
+
+    async def stop(self) -> None:
+        """Stop it; the service still answers."""

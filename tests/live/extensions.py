@@ -1,0 +1,45 @@
+"""Which extensions a test's JupyterLab runs: those of Jupyter AI only where a test is about the chat.
+
+They cost seconds at a server's start, listen on a port that all servers of a machine share (localhost:3001), and ask
+the package index for news. Tests of everything else start as they would without the extra ``ai``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+OF_THE_CHAT = (
+    "jupyter_ai_acp_client", "jupyter_ai_chat_commands", "jupyter_ai_persona_manager", "jupyter_ai_router",
+    "jupyter_ai_tools", "jupyter_live_content", "jupyter_server_mcp", "jupyterlab_chat", "jupyterlab_commands_toolkit",
+)  # fmt: skip
+"""Server extensions that the extra ``ai`` brings."""
+OF_LAB = ("@jupyter-widgets", "anywidget", "jupyterlab_pygments")
+"""Lab extensions that our own dependencies bring."""
+SHARED_PORT = "jupyter_server_mcp"
+QUIET = {"FASTMCP_CHECK_FOR_UPDATES": "off", "FASTMCP_SHOW_SERVER_BANNER": "false"}
+"""Jupyter AI's MCP library asks the package index at its start; a test's server asks nobody."""
+NO_NEWS = {"@jupyterlab/apputils-extension:announcements": True}
+
+
+def link_lab_extensions(folder: Path, ours: Path) -> None:
+    """Fill a folder of lab extensions: ours, and what it needs."""
+    installed = Path(sys.prefix) / "share" / "jupyter" / "labextensions"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, target in [("jupyter-diamond", ours), *((name, installed / name) for name in OF_LAB)]:
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(target)
+
+
+def server_extensions(*, chat: bool) -> dict[str, bool]:
+    """What ``ServerApp.jpserver_extensions`` is to say."""
+    return {SHARED_PORT: False} if chat else dict.fromkeys(OF_THE_CHAT, False)
+
+
+def server_configuration(lab_extensions: Path, *, chat: bool) -> dict[str, Any]:
+    """A ``jupyter_server_config.json``."""
+    configuration: dict[str, Any] = {"ServerApp": {"jpserver_extensions": server_extensions(chat=chat)}}
+    if not chat:
+        configuration["LabApp"] = {"labextensions_path": [str(lab_extensions)]}
+    return configuration
