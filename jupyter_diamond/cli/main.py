@@ -28,7 +28,7 @@ WITH_SERVER = {
     "explain": "looks:explain", "logs": "looks:logs", "events": "looks:events",
     "env": "looks:env", "cancel": "acts:cancel", "replan": "acts:replan", "hold": "acts:hold",
     "release": "acts:release", "exec": "acts:execute", "put-file": "acts:put_file", "preflight": "acts:preflight",
-    "smoke": "acts:smoke", "wait": "waiting:wait",
+    "smoke": "acts:smoke", "wait": "waiting:wait", "verdict": "verdicts:verdict",
 }  # fmt: skip
 
 

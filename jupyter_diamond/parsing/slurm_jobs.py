@@ -24,6 +24,9 @@ ACCOUNTING_FIELDS = (
 )  # fmt: skip
 """All of them exist from 22.05 to 26.05: one unknown field makes the whole of ``sacct`` fail."""
 
+UNNAMED_FIELDS = tuple(name for name in ACCOUNTING_FIELDS if name != "AllocTRES")
+"""Those of an answer that does not name its columns, as our scripts once did not."""
+
 _LARGEST_SIGNAL = 64
 _EPOCH_DIGITS = 11
 """More are no time at all; these reach into the year 5138."""

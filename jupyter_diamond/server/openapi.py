@@ -25,6 +25,7 @@ from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest
+from jupyter_diamond.model.verdict import GroupVerdict, TaskVerdict
 from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogChunk, ResultView, Status
 from jupyter_diamond.server.forms import (
     CodeForm,
@@ -55,6 +56,7 @@ ANSWERS: tuple[type[BaseModel], ...] = (
     Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
     GroupSubmitted, GroupList, Group, GroupResults, MemberList,
     Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
+    TaskVerdict, GroupVerdict,
 )  # fmt: skip
 
 
