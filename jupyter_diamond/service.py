@@ -122,6 +122,11 @@ class DiamondService:
         assert self._engine is not None, "the service was not started"
         return self._engine
 
+    @property
+    def ledger(self) -> Ledger:
+        """The way to the store, for what the rooms above keep in it."""
+        return self._ledger
+
     def on_change(self, listener: Listener) -> None:
         """Call ``listener`` on the loop for every new event."""
         self._ledger.listen(listener)

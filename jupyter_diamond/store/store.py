@@ -27,6 +27,7 @@ from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
 from .groups import Groups
+from .model_calls import ModelCalls
 from .rows import stored, summaries, summaries_of
 from .schema import arrays, attempts, capabilities, tasks
 
@@ -45,6 +46,7 @@ class Store:
         self.attempts = AttemptBook(self._database)
         self.continuations = Continuations(self._database)
         self.groups = Groups(self._database)
+        self.model_calls = ModelCalls(self._database)
         self._tidied = -1
 
     def close(self) -> None:
