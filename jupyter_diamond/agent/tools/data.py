@@ -89,7 +89,7 @@ def receipt(manifest: Manifest, result: ResultView | None = None) -> dict[str, A
 def _value(each: ResultFile, result: ResultView | None) -> dict[str, Any]:
     inline = result.inline.get(each.file) if result is not None and each.codec == "json" else None
     text = base64.b64decode(inline).decode("utf-8", "backslashreplace") if inline else each.preview
-    value = text if inline and len(text) <= _INLINE and _NUMBERS.fullmatch(text) else None
+    value = text if each.codec == "json" and len(text) <= _INLINE and _NUMBERS.fullmatch(text) else None
     return without_empty({
         "name": word(each.name), "type": word(each.type), "codec": each.codec, "file": word(each.file, 200),
         "bytes": each.bytes, "sha256": each.sha256,
