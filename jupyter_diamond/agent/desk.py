@@ -10,6 +10,8 @@ from jupyter_diamond.settings import DiamondApprovals
 
 from .guard.guard import Guard
 
+from jupyter_diamond.settings import DiamondAgent
+from .models.access import Models
 if TYPE_CHECKING:
     from jupyter_diamond.agent.tools.registry import Toolbox
     from jupyter_diamond.service import DiamondService
@@ -21,6 +23,7 @@ class AgentDesk:
     def __init__(
         self, service: DiamondService, *, log: logging.Logger, approvals: DiamondApprovals | None = None
     ) -> None:
+    def __init__(self, service: DiamondService, *, log: logging.Logger, settings: DiamondAgent | None = None) -> None:
         self.service = service
         self.log = log
         self.guard = Guard(service, approvals or DiamondApprovals(), log)
@@ -32,6 +35,8 @@ class AgentDesk:
         from jupyter_diamond.agent.tools.registry import Toolbox
 
         return Toolbox(self)
+        self.models = Models(settings or DiamondAgent(), log, service.ledger)
+        """The language model, where one is set up. Its ``warden`` is the guard."""
 
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
@@ -39,3 +44,4 @@ class AgentDesk:
 
     async def stop(self) -> None:
         """Stop it; the service still answers."""
+        await self.models.close()

@@ -10,6 +10,7 @@ from jupyter_server.extension.application import ExtensionApp
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.settings import (
+    DiamondAgent,
     DiamondApprovals,
     DiamondBudget,
     DiamondEngine,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
     c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondAgent.
     """
 
     name = "jupyter_diamond"
@@ -45,6 +47,7 @@ class DiamondApp(ExtensionApp):
         DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
         DiamondApprovals,
         DiamondMcp,
+        DiamondAgent,
     ]  # fmt: skip
 
     service: DiamondService | None = None
@@ -89,6 +92,7 @@ class DiamondApp(ExtensionApp):
         from jupyter_diamond.agent.desk import AgentDesk
 
         return AgentDesk(service, log=self.log, approvals=DiamondApprovals(parent=self))
+        return AgentDesk(service, log=self.log, settings=DiamondAgent(parent=self))
 
     def initialize_handlers(self) -> None:
         """Serve the API."""
