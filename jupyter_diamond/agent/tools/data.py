@@ -203,7 +203,7 @@ async def put_file(
     data = text.encode("utf-8")
     if len(data) > PUT_BYTES:
         raise InvalidRequest(f"The file has {len(data):,} bytes; at most {PUT_BYTES:,} can be put this way.")
-    given = {"name": name, "replace": "yes" if replace else "no"}
+    given = {"name": name, "replace": "true" if replace else "false"}
     proposal, done = await through_guard(
         desk, speaker, "put_file", bundle=data, subject=site, arguments=given, intent=reason
     )
