@@ -11,10 +11,12 @@ from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.settings import (
     DiamondAgent,
+    DiamondApprovals,
     DiamondBudget,
     DiamondEngine,
     DiamondGlobus,
     DiamondLimits,
+    DiamondMcp,
     DiamondNews,
     DiamondSites,
     DiamondStore,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp.
     c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondAgent.
     """
 
@@ -42,6 +45,8 @@ class DiamondApp(ExtensionApp):
     load_other_extensions = True
     classes = [  # noqa: RUF012 - as traitlets has it
         DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
+        DiamondApprovals,
+        DiamondMcp,
         DiamondAgent,
     ]  # fmt: skip
 
@@ -59,6 +64,7 @@ class DiamondApp(ExtensionApp):
             self.service = self.make_service()
             self.service.on_change(self._tell_browser)
             self.agent = self.make_agent(self.service)
+            self.settings["diamond_open_tools"] = DiamondMcp(parent=self).tools_without_token
         except DiamondError as error:
             problem = error
             self.log.error("Diamond does not work: %s", error.message)  # noqa: TRY400 - the sentence says it all
@@ -85,6 +91,7 @@ class DiamondApp(ExtensionApp):
         """What serves agents, with this server's settings."""
         from jupyter_diamond.agent.desk import AgentDesk
 
+        return AgentDesk(service, log=self.log, approvals=DiamondApprovals(parent=self))
         return AgentDesk(service, log=self.log, settings=DiamondAgent(parent=self))
 
     def initialize_handlers(self) -> None:
