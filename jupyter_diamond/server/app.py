@@ -91,8 +91,9 @@ class DiamondApp(ExtensionApp):
         """What serves agents, with this server's settings."""
         from jupyter_diamond.agent.desk import AgentDesk
 
-        return AgentDesk(service, log=self.log, approvals=DiamondApprovals(parent=self))
-        return AgentDesk(service, log=self.log, settings=DiamondAgent(parent=self))
+        return AgentDesk(
+            service, log=self.log, settings=DiamondAgent(parent=self), approvals=DiamondApprovals(parent=self)
+        )
 
     def initialize_handlers(self) -> None:
         """Serve the API."""
