@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp.
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondAgent.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp,
+    c.DiamondAgent.
     """
 
     name = "jupyter_diamond"
