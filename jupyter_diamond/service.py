@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -99,6 +100,8 @@ class DiamondService:
         self._interpreters = Interpreters(engine.command_timeout_s)
         self._read_anew = asyncio.Event()
         self._ledger.listen(self._hear)
+        self.reorder: Callable[[Decision], Awaitable[Decision]] | None = None
+        """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
         self._login_news = LoginNews(self._ledger, self.links, lambda: self._engine)
         self.globus.on_change(self._login_news.hear)
 
@@ -190,7 +193,8 @@ class DiamondService:
 
     async def plan(self, envelope: Envelope) -> Decision:
         """Where a task with this envelope would go now; nothing is started."""
-        return await self.engine.planner.plan(envelope)
+        decision = await self.engine.planner.plan(envelope)
+        return decision if self.reorder is None else await self.reorder(decision)
 
     async def forecasts(self) -> Forecasts:
         """How near forecasts were to what then happened, site by site."""
