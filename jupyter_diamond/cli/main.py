@@ -29,6 +29,9 @@ WITH_SERVER = {
     "env": "looks:env", "cancel": "acts:cancel", "replan": "acts:replan", "hold": "acts:hold",
     "release": "acts:release", "exec": "acts:execute", "put-file": "acts:put_file", "preflight": "acts:preflight",
     "smoke": "acts:smoke", "wait": "waiting:wait",
+    "proposals": "approvals:proposals", "approve": "approvals:approve", "deny": "approvals:deny",
+    "budgets": "approvals:budgets", "budget": "approvals:budget", "agents": "approvals:agents",
+    "audit": "approvals:audit",
 }  # fmt: skip
 
 

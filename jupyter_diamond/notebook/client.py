@@ -20,13 +20,14 @@ from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.views import EventPage, Interpreter, LogChunk, ResultView, Status
 
+from .approval_calls import ApprovalCalls
 from .calls import parsed, part
 from .group_calls import GroupCalls
 
 _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 
 
-class DiamondClient(GroupCalls):
+class DiamondClient(GroupCalls, ApprovalCalls):
     """One per kernel, used from any thread."""
 
     def __enter__(self) -> DiamondClient:  # noqa: PYI034 - Self needs Python 3.11
