@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from jupyter_diamond.settings import DiamondApprovals
+from jupyter_diamond.settings import DiamondAgent, DiamondApprovals
 
 from .guard.guard import Guard
+from .models.access import Models
 
 if TYPE_CHECKING:
+    from jupyter_diamond.agent.tools.registry import Toolbox
     from jupyter_diamond.service import DiamondService
 
 
@@ -17,12 +20,26 @@ class AgentDesk:
     """One of a server. Its parts import what is heavy only when they are first used: without agents nothing is paid."""
 
     def __init__(
-        self, service: DiamondService, *, log: logging.Logger, approvals: DiamondApprovals | None = None
+        self,
+        service: DiamondService,
+        *,
+        log: logging.Logger,
+        settings: DiamondAgent | None = None,
+        approvals: DiamondApprovals | None = None,
     ) -> None:
         self.service = service
         self.log = log
         self.guard = Guard(service, approvals or DiamondApprovals(), log)
         """Proposals, approvals, standing budgets, the switch, the audit."""
+        self.models = Models(settings or DiamondAgent(), log, service.ledger, warden=self.guard)
+        """The language model, where one is set up."""
+
+    @cached_property
+    def tools(self) -> Toolbox:
+        """What agents can call."""
+        from jupyter_diamond.agent.tools.registry import Toolbox
+
+        return Toolbox(self)
 
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
@@ -30,3 +47,4 @@ class AgentDesk:
 
     async def stop(self) -> None:
         """Stop it; the service still answers."""
+        await self.models.close()

@@ -10,11 +10,13 @@ from jupyter_server.extension.application import ExtensionApp
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.settings import (
+    DiamondAgent,
     DiamondApprovals,
     DiamondBudget,
     DiamondEngine,
     DiamondGlobus,
     DiamondLimits,
+    DiamondMcp,
     DiamondNews,
     DiamondSites,
     DiamondStore,
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp,
+    c.DiamondAgent.
     """
 
     name = "jupyter_diamond"
@@ -43,6 +46,8 @@ class DiamondApp(ExtensionApp):
     classes = [  # noqa: RUF012 - as traitlets has it
         DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
         DiamondApprovals,
+        DiamondMcp,
+        DiamondAgent,
     ]  # fmt: skip
 
     service: DiamondService | None = None
@@ -59,6 +64,7 @@ class DiamondApp(ExtensionApp):
             self.service = self.make_service()
             self.service.on_change(self._tell_browser)
             self.agent = self.make_agent(self.service)
+            self.settings["diamond_open_tools"] = DiamondMcp(parent=self).tools_without_token
         except DiamondError as error:
             problem = error
             self.log.error("Diamond does not work: %s", error.message)  # noqa: TRY400 - the sentence says it all
@@ -85,7 +91,9 @@ class DiamondApp(ExtensionApp):
         """What serves agents, with this server's settings."""
         from jupyter_diamond.agent.desk import AgentDesk
 
-        return AgentDesk(service, log=self.log, approvals=DiamondApprovals(parent=self))
+        return AgentDesk(
+            service, log=self.log, settings=DiamondAgent(parent=self), approvals=DiamondApprovals(parent=self)
+        )
 
     def initialize_handlers(self) -> None:
         """Serve the API."""
