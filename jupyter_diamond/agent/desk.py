@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from .chat.chats import Chats
 
 if TYPE_CHECKING:
     from jupyter_diamond.service import DiamondService
@@ -12,12 +14,15 @@ if TYPE_CHECKING:
 class AgentDesk:
     """One of a server. Its parts import what is heavy only when they are first used: without agents nothing is paid."""
 
-    def __init__(self, service: DiamondService, *, log: logging.Logger) -> None:
+    def __init__(self, service: DiamondService, *, log: logging.Logger, serverapp: Any = None) -> None:
         self.service = service
         self.log = log
+        self.chats = Chats(self, serverapp, log)
 
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
+        await self.chats.start()
 
     async def stop(self) -> None:
         """Stop it; the service still answers."""
+        await self.chats.stop()

@@ -83,7 +83,7 @@ class DiamondApp(ExtensionApp):
         """What serves agents, with this server's settings."""
         from jupyter_diamond.agent.desk import AgentDesk
 
-        return AgentDesk(service, log=self.log)
+        return AgentDesk(service, log=self.log, serverapp=self.serverapp)
 
     def initialize_handlers(self) -> None:
         """Serve the API."""

@@ -23,6 +23,7 @@ from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
 from . import attempt_rows, eventlog, follows, history, leases, loading, outcomes
 from .attempt_book import AttemptBook
+from .channels import Channels
 from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
@@ -44,6 +45,7 @@ class Store:
         self.charges = ChargeBook(self._database)
         self.attempts = AttemptBook(self._database)
         self.continuations = Continuations(self._database)
+        self.channels = Channels(self._database)
         self.groups = Groups(self._database)
         self._tidied = -1
 
