@@ -12,6 +12,8 @@ TRACE ?=
 REAL ?=
 LOGS ?=
 export PY
+# The tests start hundreds of Pythons: what one of them has compiled, the others read.
+unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 4
 LIVE := $(if $(SLURM),--slurm)
 # Files that pip copies at install: a change in them needs another install.

@@ -9,6 +9,9 @@
     │   └── OverBudget               it could cost more than the user allows
     ├── NotFound                     no such task, site or file
     ├── Conflict                     it clashes with something that is already running
+    ├── NeedsApproval                the user has to say yes first (``evidence``: the proposal's id)
+    ├── ApprovalVoid                 what was approved is no longer what would happen, or the word comes too late
+    ├── PolicyBlocked                agents are switched off, or this is not theirs, or not a guest's, to do
     ├── TransportError               a site could not be reached, or stopped answering (has ``outcome``)
     ├── GlobusProblem                a Globus service said no, or nothing (has ``outcome``)
     ├── SchedulerError               the site's scheduler answered, but not with what we asked
@@ -92,6 +95,27 @@ class Conflict(DiamondError):
 
     code = "conflict"
     http_status = 409
+
+
+class NeedsApproval(DiamondError):
+    """The user has to say yes first; the first line of ``evidence`` is the proposal's id. Nothing was done."""
+
+    code = "needs_approval"
+    http_status = 409
+
+
+class ApprovalVoid(DiamondError):
+    """What was approved is no longer what would happen, or the word comes too late. Nothing was done."""
+
+    code = "approval_void"
+    http_status = 409
+
+
+class PolicyBlocked(DiamondError):
+    """Agents are switched off, or this is not theirs, or not a guest's, to do. Nothing was done."""
+
+    code = "policy_blocked"
+    http_status = 403
 
 
 class TransportError(DiamondError):
@@ -227,7 +251,8 @@ class RemoteError(DiamondError):
 BY_CODE: dict[str, type[DiamondError]] = {
     cls.code: cls
     for cls in (
-        DiamondError, InvalidRequest, CaptureRefused, Infeasible, OverBudget, NotFound, Conflict, SchedulerError,
+        DiamondError, InvalidRequest, CaptureRefused, Infeasible, OverBudget, NotFound, Conflict, NeedsApproval,
+        ApprovalVoid, PolicyBlocked, SchedulerError,
         SubmitOutputUnreadable, ParseError, StoreError, ServerUnavailable, ResultUnavailable,
     )
 }  # fmt: skip

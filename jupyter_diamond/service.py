@@ -18,7 +18,7 @@ from jupyter_diamond.engine.endpoints import checks as endpoint_checks
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.groups.desk import GroupDesk
-from jupyter_diamond.engine.intake import check_bundle, first_attempt, twin_of
+from jupyter_diamond.engine.intake import Agreed, check_bundle, first_attempt, twin_of
 from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
@@ -126,6 +126,11 @@ class DiamondService:
         """The engine of a started service."""
         assert self._engine is not None, "the service was not started"
         return self._engine
+
+    @property
+    def ledger(self) -> Ledger:
+        """The way to the store, for what the rooms above keep in it."""
+        return self._ledger
 
     def on_change(self, listener: Listener) -> None:
         """Call ``listener`` on the loop for every new event."""
@@ -256,8 +261,8 @@ class DiamondService:
         link = self.links[newest(task).site]
         return await accounted(task.id, newest(task), link, timeout_s=self._settings.command_timeout_s)
 
-    async def submit(self, request: TaskRequest, bundle: bytes) -> Submitted:
-        """Take a task: planned, stored and on its way. The same client token always gives the same task."""
+    async def submit(self, request: TaskRequest, bundle: bytes, agreed: Agreed | None = None) -> Submitted:
+        """Take a task. The same client token gives the same task. ``agreed`` raises to refuse a decision as it is."""
         known, namesakes = await self._ledger.do(self._known, request)
         if known:
             return Submitted(task=known, created=False)
@@ -271,6 +276,8 @@ class DiamondService:
             raise OverBudget(decision.sentence) if too_dear(decision) else Infeasible(decision.sentence)
         if choice.simulated:
             raise Infeasible(f"{choice.site} is simulated: nothing was submitted. Choose another site.")
+        if agreed is not None:
+            agreed(decision)
         return await self._take(request, bundle, decision, choice)
 
     async def _take(self, request: TaskRequest, bundle: bytes, decision: Decision, choice: Candidate) -> Submitted:

@@ -160,3 +160,13 @@ class DiamondBudget(LoggingConfigurable):
     per_agent = List(
         Unicode(), help="The most for one agent's tasks in any 24 hours, one amount a unit: ['2 GPU-hours']."
     ).tag(config=True)
+
+
+class DiamondApprovals(LoggingConfigurable):
+    """How long what agents propose waits for your word, and how long your word holds."""
+
+    lasts_s = Float(
+        86_400.0,
+        help="How long a proposal waits for an answer, and how long an approval that was not used yet holds, in "
+        "seconds: a day. At most a week.",
+    ).tag(config=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .chat.chats import Chats
 
 if TYPE_CHECKING:
+    from jupyter_diamond.agent.tools.registry import Toolbox
     from jupyter_diamond.service import DiamondService
 
 
@@ -18,6 +20,13 @@ class AgentDesk:
         self.service = service
         self.log = log
         self.chats = Chats(self, serverapp, log)
+
+    @cached_property
+    def tools(self) -> Toolbox:
+        """What agents can call."""
+        from jupyter_diamond.agent.tools.registry import Toolbox
+
+        return Toolbox(self)
 
     async def start(self) -> None:
         """Start what works by itself. The service has started."""

@@ -17,7 +17,7 @@ Exit status: {DONE} done; {FAILED} not done, or a check failed, or nothing is id
 {NOT_YET} it was waited for as long as was said.
 
 All verbs ask your running Jupyter server; doctor, init-sites, auth, login and logout work without one, too;
-endpoint-setup and import ask none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and
+endpoint-setup, import and skill ask none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and
 DIAMOND_SERVER_TOKEN name another one.
 """
 
@@ -174,6 +174,22 @@ VERBS: tuple[Verb, ...] = (
             _SITE, _arg("--yes", action="store_true", help="do not ask first"),
             _arg("--wait", type=int, default=120, metavar="S", help="cancel it if it has not started after S s (120)"),
         ),
+    ),
+    Verb(
+        "tools", "The tools that agents have: all, or what one takes.",
+        (_arg("name", metavar="NAME", nargs="?", help="one tool, with its parameters"),),
+    ),
+    Verb(
+        "tool", "Call a tool as an agent would: what changes something needs your approval first.",
+        (
+            _arg("name", metavar="NAME", help="the tool"),
+            _arg("arguments", metavar="KEY=VALUE", nargs="*", help="gpus=1-4 time=2h; source=@fit.py reads a file"),
+            _arg("--as", dest="as_agent", default="cli", metavar="AGENT", help="who calls (cli)"),
+        ),
+    ),
+    Verb(
+        "skill", "SKILL.md, which teaches an agent to work here: printed, or written into a folder of skills.",
+        (_arg("--write", metavar="FOLDER", help="write FOLDER/jupyter-diamond/SKILL.md and reference.md"),),
     ),
 )  # fmt: skip
 

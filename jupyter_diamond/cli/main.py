@@ -20,6 +20,7 @@ from .servers import choose, running
 WITHOUT_SERVER = {
     "doctor": "setup:doctor", "init-sites": "setup:init_sites", "auth": "logins:auth", "login": "logins:login",
     "logout": "logins:logout", "endpoint-setup": "endpoint_setup:endpoint_setup", "import": "importing:import_job",
+    "skill": "tools:skill",
 }  # fmt: skip
 WITH_SERVER = {
     "status": "looks:status", "endpoints": "looks:endpoints", "resources": "looks:resources", "idle": "looks:idle",
@@ -28,7 +29,7 @@ WITH_SERVER = {
     "explain": "looks:explain", "logs": "looks:logs", "events": "looks:events",
     "env": "looks:env", "cancel": "acts:cancel", "replan": "acts:replan", "hold": "acts:hold",
     "release": "acts:release", "exec": "acts:execute", "put-file": "acts:put_file", "preflight": "acts:preflight",
-    "smoke": "acts:smoke", "wait": "waiting:wait",
+    "smoke": "acts:smoke", "wait": "waiting:wait", "tools": "tools:tools", "tool": "tools:tool",
 }  # fmt: skip
 
 

@@ -23,13 +23,17 @@ from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
 from . import attempt_rows, eventlog, follows, history, leases, loading, outcomes
 from .attempt_book import AttemptBook
+from .audit import AuditBook
+from .budgets import Budgets
 from .channels import Channels
 from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
 from .groups import Groups
+from .proposals import Proposals
 from .rows import stored, summaries, summaries_of
 from .schema import arrays, attempts, capabilities, tasks
+from .switches import Switches
 
 
 class Store:
@@ -47,6 +51,10 @@ class Store:
         self.continuations = Continuations(self._database)
         self.channels = Channels(self._database)
         self.groups = Groups(self._database)
+        self.proposals = Proposals(self._database)
+        self.budgets = Budgets(self._database)
+        self.audit = AuditBook(self._database)
+        self.switches = Switches(self._database)
         self._tidied = -1
 
     def close(self) -> None:

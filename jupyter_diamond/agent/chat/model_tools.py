@@ -1,59 +1,55 @@
-"""The persona's tools for a model: the registry's, as pydantic-ai takes them. Acts wait for the user's word."""
+"""The persona's tools for a model: the registry's, in a chat. An act that needs a word of the user's ends the turn."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
-from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, RunContext, Tool
-from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, RunContext
+from pydantic_ai.toolsets.abstract import ToolsetTool
 
-from .talk import CODE_HERE, Deps
+from jupyter_diamond.agent.tools.toolset import DiamondTools
+from jupyter_diamond.model.chat import Code
 
-if TYPE_CHECKING:
-    from jupyter_diamond.agent.desk import AgentDesk
+from .prompts import CODE_HERE, INSTRUCTIONS
 
 _CODE = ("source", "code")
 
 
-def agent(desk: AgentDesk, instructions: str) -> Agent[Deps, Any]:
-    """The agent; its model comes with each turn."""
-    every = desk.tools.specs(everything=True)
-    groups = {spec.name: "" if spec.first else spec.group for spec in every}
-    tools = [
-        Tool.from_schema(_called(spec.name), spec.name, spec.description, spec.parameters, takes_ctx=True, sequential=True)
-        for spec in every
-    ]
+@dataclass
+class ChatTools(DiamondTools):
+    """Of one turn."""
 
-    def seen(context: RunContext[Deps], definition: ToolDefinition) -> bool:
-        group = groups.get(definition.name, "")
-        return not group or group in context.deps.groups
+    code: Code | None = None
+    done: list[str] = field(default_factory=list)
+    """Proposals that were carried out in this turn."""
 
-    toolset: FunctionToolset[Deps] = FunctionToolset(tools=tools)
-    return Agent(
-        deps_type=Deps, output_type=[str, DeferredToolRequests], instructions=instructions, toolsets=[toolset.filtered(seen)],
-        retries=2, defer_model_check=True,
-    )  # fmt: skip
-
-
-def _called(name: str) -> Any:
-    async def call(context: RunContext[Deps], **arguments: Any) -> dict[str, Any]:
-        deps = context.deps
-        if name == "more_tools" and arguments.get("group"):
-            deps.groups.add(str(arguments["group"]))
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:  # fmt: skip
+        """Call one, with the chat's code where it is meant."""
+        given = dict(tool_args)
         for each in _CODE:
-            if arguments.get(each) == CODE_HERE:
-                if deps.code is None:
+            if given.get(each) == CODE_HERE:
+                if self.code is None:
                     return {"error": "no_code", "message": "There is no code in this chat: ask the user to attach it."}
-                arguments[each] = deps.code.source
-        answer = await deps.desk.tools.call(name, arguments, deps.speaker)
-        content: dict[str, Any] = answer.content
+                given[each] = self.code.source
+                if name in ("submit_task", "submit_group"):
+                    given.setdefault("language", self.code.language)
+        content = await super().call_tool(name, given, ctx, tool)
         wanted = content.get("needs_approval")
         if isinstance(wanted, dict):
             raise ApprovalRequired(metadata={"proposal": str(wanted.get("proposal", ""))})
         if (content.get("submitted") or content.get("done")) and content.get("proposal"):
-            deps.done.append(str(content["proposal"]))
+            self.done.append(str(content["proposal"]))
         return content
 
-    call.__name__ = name
-    return call
+
+@cache
+def agent() -> Agent[None, Any]:
+    """The persona's agent; its model and its tools come with each turn."""
+    made: Agent[None, Any] = Agent(
+        output_type=[str, DeferredToolRequests], instructions=INSTRUCTIONS, retries=2, defer_model_check=True
+    )
+    return made
