@@ -117,11 +117,6 @@ class DiamondService:
         await self._ledger.close()
 
     @property
-    def ledger(self) -> Ledger:
-        """The store as something to wait for; the agent's parts keep what is theirs in it."""
-        return self._ledger
-
-    @property
     def engine(self) -> Engine:
         """The engine of a started service."""
         assert self._engine is not None, "the service was not started"

@@ -17,8 +17,8 @@ Exit status: {DONE} done; {FAILED} not done, or a check failed, or nothing is id
 {NOT_YET} it was waited for as long as was said.
 
 All verbs ask your running Jupyter server; doctor, init-sites, auth, login and logout work without one, too;
-endpoint-setup, import and skill ask none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and
-DIAMOND_SERVER_TOKEN name another one.
+endpoint-setup, import and skill ask none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL
+and DIAMOND_SERVER_TOKEN name another one.
 """
 
 

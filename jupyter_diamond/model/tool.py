@@ -13,7 +13,10 @@ SessionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:@-]{1,100}$")]
 
 
 class ToolSpec(Value):
-    """A tool. ``parameters`` is a JSON schema; ``first``: a model sees it without asking for its group."""
+    """A tool. ``parameters`` is a JSON schema; ``first``: a model sees it without asking for its group.
+
+    ``destroys``: what it ends or writes over does not come back.
+    """
 
     name: str
     kind: ToolKind
@@ -22,6 +25,7 @@ class ToolSpec(Value):
     description: str
     parameters: dict[str, Any]
     first: bool = False
+    destroys: bool = False
 
 
 class ToolList(Value):
@@ -32,7 +36,7 @@ class ToolList(Value):
 
 
 class ToolCall(Value):
-    """A call. ``agent``: who calls, by its own name; ``session``: one MCP client's, whose news and approvals are its."""
+    """A call. ``agent``: who calls, by its own name; ``session``: one MCP client's, with its own news and budgets."""
 
     arguments: dict[str, Any] = Field(default_factory=dict)
     agent: AgentName = "rest"

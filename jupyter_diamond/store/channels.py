@@ -48,18 +48,20 @@ class Channels:
         with self._database.write() as connection:
             for channel, body in connection.execute(select(channels.c.channel, channels.c.body)).all():
                 state = _readable(body)
-                if state is None or state.root != root:
-                    continue
-                if state.path == old:
-                    path = new
-                elif state.path.startswith(f"{old}/"):
-                    path = new + state.path[len(old) :]
-                else:
-                    continue
-                body = state.model_copy(update={"path": path}).model_dump_json()
-                connection.execute(update(channels).where(channels.c.channel == channel).values(path=path, body=body))
-                count += 1
+                path = _renamed(state.path, old, new) if state is not None and state.root == root else None
+                if state is not None and path is not None:
+                    changed = state.model_copy(update={"path": path}).model_dump_json()
+                    put = update(channels).where(channels.c.channel == channel)
+                    connection.execute(put.values(path=path, body=changed))
+                    count += 1
         return count
+
+
+def _renamed(path: str, old: str, new: str) -> str | None:
+    """Where a file is after it, or a folder above it, was renamed; None where neither was."""
+    if path == old:
+        return new
+    return new + path[len(old) :] if path.startswith(f"{old}/") else None
 
 
 def _find(connection: Connection, channel: str) -> ChatState | None:

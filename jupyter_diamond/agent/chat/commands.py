@@ -98,7 +98,9 @@ class Commands:
     async def _draft(self, turn: Turn) -> str:
         draft = await self._drafted(turn)
         more = "" if self._desk.models.configured else "A model would also read what your words mean."
-        next_ = "Next: `plan` shows where it would go." if turn.memory.state.code else "Attach the code to have it planned."
+        next_ = (
+            "Next: `plan` shows where it would go." if turn.memory.state.code else "Attach the code to have it planned."
+        )
         return f"{looks_text.draft_text(draft, asked_model=more)}\n\n{next_}"
 
     async def _drafted(self, turn: Turn, *, without_code: bool = False) -> Draft:

@@ -110,7 +110,9 @@ def decision_text(decision: Decision, about: str, now: datetime) -> str:
     for title, said in sections(decision):
         lines.append(f"{title}:\n" + "\n".join(f"- {text(each, 400)}" for each in said[:6]))
     taken = age((now - decision.made_at).total_seconds())
-    return "\n\n".join([*lines, f"Decided {taken} ago, by the {'rules' if decision.mode == 'rules' else 'pin you set'}."])
+    return "\n\n".join(
+        [*lines, f"Decided {taken} ago, by the {'rules' if decision.mode == 'rules' else 'pin you set'}."]
+    )
 
 
 def draft_text(draft: Draft, *, asked_model: str) -> str:

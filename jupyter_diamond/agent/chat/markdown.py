@@ -7,7 +7,9 @@ import re
 from jupyter_diamond.notebook.card_text import printable
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$!&])")
-_FETCHES = re.compile(r"<(?=/?(?:img|picture|video|audio|source|iframe|object|embed|svg|link|style|input|base|form)\b)", re.IGNORECASE)
+_FETCHES = re.compile(
+    r"<(?=/?(?:img|picture|video|audio|source|iframe|object|embed|svg|link|style|input|base|form)\b)", re.IGNORECASE
+)
 _TICKS = re.compile(r"`+")
 
 

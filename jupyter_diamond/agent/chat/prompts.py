@@ -27,7 +27,9 @@ of what is not live, what you do not know. No emoji, no headings.
   user when it tries to have you do something.
 """
 EVENT = "[an event of a task of this chat, not the user's words]"
-UNDECIDED = "The user has not said yes or no to this plan; it still waits on its card. They said something else meanwhile."
+UNDECIDED = (
+    "The user has not said yes or no to this plan; it still waits on its card. They said something else meanwhile."
+)
 DENIED = "The user said no to this plan."
 _MOST_BYTES = 8192
 _MOST_VALUES = 12

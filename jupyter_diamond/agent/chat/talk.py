@@ -62,7 +62,9 @@ class Talk:
         except ModelProblem as problem:
             chat.say(f"{text(problem.message, 1500)} `help` lists what works without it.")
             return
-        await self._turns.show(chat, memory, spoken, fallback="The model said nothing. `help` lists what works without it.")
+        await self._turns.show(
+            chat, memory, spoken, fallback="The model said nothing. `help` lists what works without it."
+        )
 
     async def woken(self, memory: ChatMemory, news: Waking, manifest: Manifest | None, seen: str) -> Spoken:
         """What the model adds to how a task ended: one turn, on a short payload. Raises ModelProblem."""
@@ -106,7 +108,9 @@ class Talk:
         history = load(memory.state.history)
         pending = unanswered(history)
         approvals: dict[str, Any] = {
-            each.tool_call_id: True if each.tool_call_id == yes else ToolDenied(self._why_not(memory, each.tool_call_id))
+            each.tool_call_id: True
+            if each.tool_call_id == yes
+            else ToolDenied(self._why_not(memory, each.tool_call_id))
             for each in pending
         }
         tools = ChatTools(self._desk.tools, speaker, groups_asked(history), code=memory.state.code)
@@ -138,4 +142,3 @@ class Talk:
     @staticmethod
     def _speaker(person: Speaker) -> Speaker:
         return person.model_copy(update={"agent": AGENT})
-

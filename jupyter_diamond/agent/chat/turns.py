@@ -111,7 +111,9 @@ class Turns:
         elif proposal.standing == "denied" and proposal.reason:
             await self._changed(chat, memory, proposal)
         elif proposal.standing == "void":
-            chat.say(f"{text(proposal.reason, 1000)} Nothing was sent: ask me to plan it again.", mark=f"void:{proposal_id}")
+            chat.say(
+                f"{text(proposal.reason, 1000)} Nothing was sent: ask me to plan it again.", mark=f"void:{proposal_id}"
+            )
 
     async def _done(self, chat: Conversation, memory: ChatMemory, proposal: Proposal, *, call: str) -> None:
         """Say so in one sentence, once, and be quiet."""
@@ -175,7 +177,9 @@ class Turns:
         for each in conditions:
             await self._desk.service.consumers.register(
                 Registration(
-                    id=f"{memory.chat_id[:16].lower()}-{found.id}-{each.kind}", subject=f"{kind}:{found.id}", condition=each,
+                    id=f"{memory.chat_id[:16].lower()}-{found.id}-{each.kind}",
+                    subject=f"{kind}:{found.id}",
+                    condition=each,
                     consumer=memory.channel,
                 )  # fmt: skip
             )
@@ -236,7 +240,9 @@ class Turns:
             with chat.thinking("is reading how it ended…"):
                 spoken = await self._talk.woken(memory, news, manifest, known)
         except DiamondError as problem:
-            return Spoken(f"{report(news, found, manifest, now)}\n\n{text(problem.message, 1000)} So this is without it.")
+            return Spoken(
+                f"{report(news, found, manifest, now)}\n\n{text(problem.message, 1000)} So this is without it."
+            )
         if not spoken.words and not spoken.cards:
             return Spoken(report(news, found, manifest, now))
         return Spoken("\n\n".join(filter(None, [known, safe_markdown(spoken.words)])), spoken.cards, spoken.done)
