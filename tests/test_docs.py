@@ -25,6 +25,7 @@ TRAITS = {
         settings.DiamondGlobus,
         settings.DiamondBudget,
         settings.DiamondNews,
+        settings.DiamondApprovals,
     )
     for name, trait in cls.class_own_traits(config=True).items()
 }

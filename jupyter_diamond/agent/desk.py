@@ -6,7 +6,10 @@ import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from jupyter_diamond.settings import DiamondApprovals
+
 from .chat.chats import Chats
+from .guard.guard import Guard
 
 if TYPE_CHECKING:
     from jupyter_diamond.agent.tools.registry import Toolbox
@@ -16,10 +19,20 @@ if TYPE_CHECKING:
 class AgentDesk:
     """One of a server. Its parts import what is heavy only when they are first used: without agents nothing is paid."""
 
-    def __init__(self, service: DiamondService, *, log: logging.Logger, serverapp: Any = None) -> None:
+    def __init__(
+        self,
+        service: DiamondService,
+        *,
+        log: logging.Logger,
+        approvals: DiamondApprovals | None = None,
+        serverapp: Any = None,
+    ) -> None:
         self.service = service
         self.log = log
+        self.guard = Guard(service, approvals or DiamondApprovals(), log)
+        """Proposals, approvals, standing budgets, the switch, the audit."""
         self.chats = Chats(self, serverapp, log)
+        """Jupyter AI's chats, where this server has them."""
 
     @cached_property
     def tools(self) -> Toolbox:
@@ -30,6 +43,7 @@ class AgentDesk:
 
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
+        await self.guard.start()
         await self.chats.start()
 
     async def stop(self) -> None:

@@ -10,6 +10,7 @@ from jupyter_server.extension.application import ExtensionApp
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.settings import (
+    DiamondApprovals,
     DiamondBudget,
     DiamondEngine,
     DiamondGlobus,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals.
     """
 
     name = "jupyter_diamond"
@@ -41,6 +42,7 @@ class DiamondApp(ExtensionApp):
     load_other_extensions = True
     classes = [  # noqa: RUF012 - as traitlets has it
         DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
+        DiamondApprovals,
     ]  # fmt: skip
 
     service: DiamondService | None = None
@@ -83,7 +85,8 @@ class DiamondApp(ExtensionApp):
         """What serves agents, with this server's settings."""
         from jupyter_diamond.agent.desk import AgentDesk
 
-        return AgentDesk(service, log=self.log, serverapp=self.serverapp)
+        approvals = DiamondApprovals(parent=self)
+        return AgentDesk(service, log=self.log, approvals=approvals, serverapp=self.serverapp)
 
     def initialize_handlers(self) -> None:
         """Serve the API."""

@@ -12,6 +12,7 @@ from tornado import web
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.task import TaskRequest, TaskSummary
 
+from .approvals import APPROVAL_ROUTES
 from .base import DiamondHandler, PollHandler
 from .charges import CHARGE_ROUTES
 from .consumers import CONSUMER_ROUTES
@@ -321,7 +322,9 @@ class OpenapiHandler(DiamondHandler):
 
 
 _API = "/jupyter_diamond/api"
-_ELSEWHERE = (*WAITING_ROUTES, *GROUP_ROUTES, *LOGIN_ROUTES, *CHARGE_ROUTES, *CONSUMER_ROUTES, *TOOL_ROUTES)
+_ELSEWHERE = (
+    *WAITING_ROUTES, *GROUP_ROUTES, *LOGIN_ROUTES, *CHARGE_ROUTES, *CONSUMER_ROUTES, *APPROVAL_ROUTES, *TOOL_ROUTES,
+)  # fmt: skip
 ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/status", StatusHandler),
     (rf"{_API}/sites", SitesHandler),

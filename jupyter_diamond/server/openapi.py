@@ -24,10 +24,20 @@ from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, Group
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
+from jupyter_diamond.model.proposal import AgentSwitch, AuditCheck, Proposal, StandingBudget
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest
 from jupyter_diamond.model.tool import ToolAnswer, ToolCall, ToolList
 from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogChunk, ResultView, Status
+from jupyter_diamond.server.approval_forms import (
+    ApproveForm,
+    AuditPage,
+    BudgetForm,
+    BudgetList,
+    DenyForm,
+    ProposalList,
+    SwitchForm,
+)
 from jupyter_diamond.server.forms import (
     CodeForm,
     ContinuationList,
@@ -51,6 +61,7 @@ REQUESTS: tuple[type[BaseModel], ...] = (
     TaskRequest, RefreshForm, InterpreterForm, PlanForm, IdleForm, ExecForm, SmokeForm, LoginForm, CodeForm,
     ReplanForm,
     Registration, GroupRequest, ToolCall,
+    ApproveForm, DenyForm, BudgetForm, SwitchForm,
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
@@ -58,6 +69,7 @@ ANSWERS: tuple[type[BaseModel], ...] = (
     GroupSubmitted, GroupList, Group, GroupResults, MemberList,
     Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
     ToolList, ToolAnswer,
+    Proposal, ProposalList, StandingBudget, BudgetList, AgentSwitch, AuditPage, AuditCheck,
 )  # fmt: skip
 
 

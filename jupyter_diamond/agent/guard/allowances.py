@@ -8,6 +8,7 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.errors import PolicyBlocked
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.proposal import (
@@ -36,7 +37,11 @@ class Allowances:
     """Standing budgets, the switch and the audit of one service."""
 
     def __init__(self, service: DiamondService, log: logging.Logger) -> None:
-        self._service, self._ledger, self._log = service, service.ledger, log
+        self._service, self._log = service, log
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._service.ledger
 
     @property
     def _store(self) -> Store:
