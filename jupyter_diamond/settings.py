@@ -170,3 +170,14 @@ class DiamondApprovals(LoggingConfigurable):
         help="How long a proposal waits for an answer, and how long an approval that was not used yet holds, in "
         "seconds: a day. At most a week.",
     ).tag(config=True)
+
+
+class DiamondMcp(LoggingConfigurable):
+    """What other programs on this machine may see."""
+
+    tools_without_token = Bool(
+        default_value=False,
+        help="Register the tools that only look, as diamond_NAME, with the MCP server of jupyter_server_mcp (port "
+        "3001). That server asks for no token: everybody with an account on this machine can then read your tasks, "
+        "their logs and results. Leave it off on login nodes: python -m jupyter_diamond.mcp needs none of this.",
+    ).tag(config=True)

@@ -26,6 +26,7 @@ TRAITS = {
         settings.DiamondBudget,
         settings.DiamondNews,
         settings.DiamondApprovals,
+        settings.DiamondMcp,
     )
     for name, trait in cls.class_own_traits(config=True).items()
 }

@@ -15,6 +15,7 @@ from jupyter_diamond.settings import (
     DiamondEngine,
     DiamondGlobus,
     DiamondLimits,
+    DiamondMcp,
     DiamondNews,
     DiamondSites,
     DiamondStore,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp.
     """
 
     name = "jupyter_diamond"
@@ -43,6 +44,7 @@ class DiamondApp(ExtensionApp):
     classes = [  # noqa: RUF012 - as traitlets has it
         DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
         DiamondApprovals,
+        DiamondMcp,
     ]  # fmt: skip
 
     service: DiamondService | None = None
@@ -59,6 +61,7 @@ class DiamondApp(ExtensionApp):
             self.service = self.make_service()
             self.service.on_change(self._tell_browser)
             self.agent = self.make_agent(self.service)
+            self.settings["diamond_open_tools"] = DiamondMcp(parent=self).tools_without_token
         except DiamondError as error:
             problem = error
             self.log.error("Diamond does not work: %s", error.message)  # noqa: TRY400 - the sentence says it all

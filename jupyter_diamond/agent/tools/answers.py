@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 from typing import Any
 
 from pydantic import BaseModel
@@ -79,7 +78,7 @@ def at(moment: datetime | None) -> str | None:
 
 def without_empty(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The same without what is None, empty text or an empty list: for what is absent, not for what is unknown."""
-    return {name: value for name, value in facts.items() if value is not None and value != "" and value != []}
+    return {name: value for name, value in facts.items() if value is not None and value not in ("", [])}
 
 
 def rendered(content: Any, wrap: Wrap) -> Any:
@@ -87,11 +86,7 @@ def rendered(content: Any, wrap: Wrap) -> Any:
     if isinstance(content, Foreign):
         return wrap(content)
     if isinstance(content, BaseModel):
-        return rendered(content.model_dump(mode="json"), wrap)
-    if isinstance(content, Enum):
-        return content.value
-    if isinstance(content, datetime):
-        return at(content)
+        content = content.model_dump(mode="json")
     if isinstance(content, Mapping):
         return {str(name): rendered(value, wrap) for name, value in content.items()}
     if isinstance(content, Sequence) and not isinstance(content, str):
@@ -111,9 +106,11 @@ def bounded(content: dict[str, Any], most: int, wrap: Wrap) -> dict[str, Any]:
     for _ in range(200):
         notes = [f"{where}: {kept_} of {all_} are shown" for where, (kept_, all_) in told.items()]
         shown = rendered({**kept, "left_out": notes} if notes else kept, wrap)
-        if _bytes(shown) <= most or not _halve_longest(kept, told):
+        if _bytes(shown) <= most:
+            return dict(shown)
+        if not _halve_longest(kept, told):
             break
-    return dict(shown)
+    return {"left_out": [f"all of it: it has more than {most >> 10} KiB; ask for less at once, or with answer_kib"]}
 
 
 def _bytes(value: Any) -> int:

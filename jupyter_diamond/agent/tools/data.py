@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 FETCHABLE = re.compile(r"job\.out|outputs\.jsonl|result/(?!\.)[\w.-]+")
 _INLINE = 400
+_NUMBERS = re.compile(r"[\[\]\s,0-9.eE+-]+|true|false|null")
+"""JSON without any text: nobody can say anything in it."""
 
 
 @tool("read", "data", first=True, long=True)
@@ -45,8 +47,12 @@ async def get_result_manifest(desk: AgentDesk, _speaker: Speaker, *, task: Ref) 
         results = await desk.service.groups.results(found.id)
         return without_empty({
             "group": found.id,
-            "members": [{"member": each.index, "task": each.task_id, **receipt(each.manifest)} for each in results.members],
-            "missing": [{"member": each.index, "why": foreign(each.why, "why there is none", 200)} for each in results.missing],
+            "members": [
+                {"member": each.index, "task": each.task_id, **receipt(each.manifest)} for each in results.members
+            ],
+            "missing": [
+                {"member": each.index, "why": foreign(each.why, "why there is none", 200)} for each in results.missing
+            ],
         })  # fmt: skip
     result = await desk.service.result(task)
     return {
@@ -83,9 +89,11 @@ def receipt(manifest: Manifest, result: ResultView | None = None) -> dict[str, A
 def _value(each: ResultFile, result: ResultView | None) -> dict[str, Any]:
     inline = result.inline.get(each.file) if result is not None and each.codec == "json" else None
     text = base64.b64decode(inline).decode("utf-8", "backslashreplace") if inline else each.preview
+    value = text if inline and len(text) <= _INLINE and _NUMBERS.fullmatch(text) else None
     return without_empty({
         "name": word(each.name), "type": word(each.type), "codec": each.codec, "file": word(each.file, 200),
-        "bytes": each.bytes, "sha256": each.sha256, "value": foreign(text, f"value of {word(each.name)}", _INLINE),
+        "bytes": each.bytes, "sha256": each.sha256,
+        "value": value or foreign(text, f"value of {word(each.name)}", _INLINE),
     })  # fmt: skip
 
 
@@ -119,7 +127,7 @@ async def list_output(desk: AgentDesk, _speaker: Speaker, *, task: Ref) -> dict[
         files.append({"path": "outputs.jsonl", "bytes": result.manifest.outputs_bytes})
     return {
         "task": found.id,
-        "folder": foreign(found.attempt.folder, "the attempt's folder at its site", 300) if found.attempt else None,
+        "folder": word(found.attempt.folder, 300) if found.attempt and found.attempt.folder else None,
         "site": found.attempt.site if found.attempt else "unknown",
         "files": files,
     }
@@ -170,7 +178,7 @@ def _is_text(path: str, piece: bytes) -> bool:
     return True
 
 
-@tool("act", "data")
+@tool("act", "data", destroys=True)
 async def put_file(
     desk: AgentDesk,
     speaker: Speaker,

@@ -126,7 +126,7 @@ def _balance(site: str, account: str, charged: tuple[AccountCharges, ...]) -> st
 async def ledger_status(
     desk: AgentDesk, _speaker: Speaker, *, days: Annotated[float, Field(gt=0, le=3660)] = 7.0
 ) -> dict[str, Any]:
-    """What tasks were charged: predicted, reserved and actual by site, account and unit, and what the user's caps leave.
+    """What tasks were charged by site, account and unit: predicted, reserved, actual; and what the user's caps leave.
 
     Use it before something costly, and when a submission was refused for its charge.
 
@@ -143,7 +143,8 @@ async def ledger_status(
 
 def _account_charges(each: AccountCharges) -> dict[str, Any]:
     return without_empty({
-        "site": each.site, "account": word(each.account) if each.account else "the site's default", "unit": each.unit or UNKNOWN,
+        "site": each.site, "unit": each.unit or UNKNOWN,
+        "account": word(each.account) if each.account else "the site's default",
         "attempts": each.attempts, "live": each.live, "of_unknown_charge": each.unknown,
         "predicted": known(each.predicted), "reserved": known(each.reserved), "actual": known(each.actual),
         "balance": known(each.balance), "balance_read": f"{age(each.balance_read_at, now())} ago"
@@ -183,7 +184,9 @@ def _words_of(reading: SiteReading) -> dict[str, Any]:
         "partitions": [word(each.partition) for each in reading.records],
         "gpus": sorted({kind for each in reading.records for kind in kinds_of_gpu(each)}),
         "arch": sorted({shape.arch for each in reading.records for shape in each.shapes if shape.arch}),
-        "features": sorted({word(name) for each in reading.records for shape in each.shapes for name in shape.features})[:40],
+        "features": sorted({
+            word(name) for each in reading.records for shape in each.shapes for name in shape.features
+        })[:40],
         "accounts": sorted({word(each.account) for each in reading.limits.associations}) if reading.limits else UNKNOWN,
         "simulated": reading.simulated or None,
         "problem": foreign(reading.problem, f"{reading.site}: what the last try gave", 200),

@@ -71,8 +71,11 @@ def envelope_from(given: dict[str, str], now: datetime | None = None) -> Envelop
 
 
 def as_parameters(text: str) -> str:
-    """A sentence about options of a line as one about parameters: ``--gpu-memory`` is ``gpu_memory``."""
-    return re.sub(r"--([a-z][a-z-]*[a-z])", lambda found: found[1].replace("-", "_"), text)
+    """A sentence about options of a line as one about parameters: ``--gpu-memory 40G`` is ``gpu_memory=40G``."""
+    named = re.sub(r"--([a-z][a-z-]*[a-z])", lambda found: f"--{found[1].replace('-', '_')}", text)
+    return re.sub(
+        r"--([a-z_]+)(?: (?=[0-9A-Z'+]))?", lambda found: found[1] + ("=" if found[0][-1] == " " else ""), named
+    )
 
 
 def as_options(envelope: Envelope) -> dict[str, str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic.fields import FieldInfo
 
 from jupyter_diamond.errors import InvalidRequest
 
@@ -66,6 +67,11 @@ class Parameters:
         self.schema: dict[str, Any] = _plain(self._model.model_json_schema())
         self.schema.setdefault("properties", {})
 
+    @property
+    def fields(self) -> dict[str, FieldInfo]:
+        """Each parameter with its type, default and description."""
+        return self._model.model_fields
+
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as the function takes them. Raises InvalidRequest with what to write instead."""
         said = {name: value for name, value in given.items() if value is not None}
@@ -79,8 +85,8 @@ class Parameters:
         return values
 
     def _refusal(self, fault: ValidationError) -> str:
-        problems = fault.errors(include_url=False)
-        first = problems[0]
+        problems = sorted(fault.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
+        first = problems[0]  # a misspelt name explains what is missing
         path = [str(part) for part in first["loc"]]
         name = path[0] if path else ""
         more = f" ({len(problems) - 1} more of its arguments are wrong)" if len(problems) > 1 else ""
@@ -91,7 +97,8 @@ class Parameters:
         if first["type"] == "missing":
             return f"{self._tool} needs `{name}`.{about}{more}"
         words = str(first["msg"]).removeprefix("Value error, ")
-        return f"{self._tool}: `{'.'.join(path)}` {words[:1].lower()}{words[1:]}, not {_shown(first['input'])}.{about}{more}"
+        said = f"{words[:1].lower()}{words[1:]}, not {_shown(first['input'])}"
+        return f"{self._tool}: `{'.'.join(path)}`: {said}.{about}{more}"
 
     def _no_such(self, name: str) -> str:
         known = list(self.schema["properties"])

@@ -27,7 +27,7 @@ async def get_proposal(
     Args:
         proposal: its id, p…
     """
-    return _view(await desk.guard.get(proposal))
+    return _view(await desk.guard.looked_at(proposal))
 
 
 def _view(found: Proposal) -> dict[str, Any]:
@@ -41,6 +41,7 @@ def _view(found: Proposal) -> dict[str, Any]:
         "decided_at": at(found.decided_at),
         "expires_at": at(found.expires_at) if found.standing in ("waiting", "approved") else None,
         "task": found.task,
+        "changed_since": [foreign(each, "what is different now", 300) for each in found.changed],
         "next_actions": _NEXT.get(found.standing),
     })  # fmt: skip
     return facts | (needs_approval(found) if found.standing == "waiting" else {})

@@ -57,7 +57,7 @@ _TOOLS: dict[str, Tool] = {}
 
 
 def tool(
-    kind: ToolKind, group: ToolGroup, *, first: bool = False, long: bool = False
+    kind: ToolKind, group: ToolGroup, *, first: bool = False, long: bool = False, destroys: bool = False
 ) -> Callable[[Function], Function]:
     """Register a function. ``long``: its answer may be long, and more of it can be asked for."""
 
@@ -68,7 +68,14 @@ def tool(
         title = about.split(". ")[0].split("\n")[0].rstrip(".")
         schema = {**parameters.schema, "properties": {**parameters.schema["properties"], **(_ASK_MORE if long else {})}}
         spec = ToolSpec(
-            name=name, kind=kind, group=group, title=title, description=about, parameters=schema, first=first
+            name=name,
+            kind=kind,
+            group=group,
+            title=title,
+            description=about,
+            parameters=schema,
+            first=first,
+            destroys=destroys,
         )
         assert name not in _TOOLS, f"two tools are called {name}"
         _TOOLS[name] = Tool(spec, function, parameters, long)

@@ -17,9 +17,7 @@ from jupyter_diamond.model.proposal import Speaker
 from .registry import Tool, every_tool
 
 PREFIX = "diamond_"
-NOBODY = Speaker(
-    user="somebody", agent="jupyter_server_mcp", channel="mcp:jupyter_server_mcp", guest=True
-)
+NOBODY = Speaker(user="somebody", agent="jupyter_server_mcp", channel="mcp:jupyter_server_mcp", guest=True)
 _THEIR_OWN = ("register_continuation", "ack_events", "recent_events", "more_tools", "wait_task")
 """Tools that look, and keep something for who calls, or are of no use there."""
 

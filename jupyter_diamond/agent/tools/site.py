@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from jupyter_diamond.errors import DiamondError
-from jupyter_diamond.model.looks import Check
 from jupyter_diamond.model.proposal import Speaker
 from jupyter_diamond.model.snapshot import SiteReading
 
@@ -36,7 +35,9 @@ async def probe_environment(desk: AgentDesk, _speaker: Speaker, *, site: SiteNam
     return {
         "site": site,
         "read_at": at(found.read_at),
-        "facts": {fact.name: known(foreign(fact.value, f"{site}: {fact.name}", 400)) for fact in found.facts},
+        "facts": foreign(
+            "\n".join(f"{fact.name}: {known(fact.value)}" for fact in found.facts), f"the login node of {site}", 6000
+        ),
         "accounts": known(found.accounts and [word(each) for each in found.accounts]),
     }
 
@@ -50,7 +51,7 @@ async def run_readonly(
     command: Annotated[str, Field(min_length=1, max_length=1000)],
     reason: Intent = "",
 ) -> dict[str, Any]:
-    """Look around at a site with one program that only reads: ls, cat, squeue, sinfo, module-free, no shell between.
+    """Look around at a site with one program that only reads: ls, cat, squeue, sinfo …, no shell between.
 
     It needs the user's approval: what it prints may be private. At most 20 s and 32 KiB. There is no other way to run
     a command at a site, and none to change anything there.
@@ -78,11 +79,8 @@ async def preflight(desk: AgentDesk, _speaker: Speaker, *, site: SiteName) -> di
         site: which site
     """
     found = await desk.service.preflight(site)
-    return {"site": site, "answer": found.answer, "checks": [_check(each) for each in found.checks]}
-
-
-def _check(each: Check) -> dict[str, Any]:
-    return {"check": each.name, "answer": each.answer, "says": foreign(each.sentence, f"check {each.name}", 400)}
+    said = "\n".join(f"{each.name}: {each.answer}: {each.sentence}" for each in found.checks)
+    return {"site": site, "answer": found.answer, "checks": foreign(said, f"checks of {site}", 6000)}
 
 
 @tool("spends", "site")

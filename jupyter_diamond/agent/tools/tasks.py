@@ -117,6 +117,8 @@ async def list_tasks(
 ) -> dict[str, Any]:
     """Tasks, newest first; of a group its members by their number.
 
+    Use it to find a task whose name is not known, or which members of a group failed. One task: get_task.
+
     Args:
         phase: active or ended; left out: both
         name: those of this name
@@ -176,7 +178,7 @@ async def _act(
     return {"done": True, "proposal": proposal.id, **view(await task_or_group(desk, found.id))}
 
 
-@tool("act", "tasks", first=True)
+@tool("act", "tasks", first=True, destroys=True)
 async def cancel_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: Intent = "") -> dict[str, Any]:
     """Ask for the end of a task, or of a whole group. What it has computed and not saved is lost.
 
@@ -218,7 +220,9 @@ async def hold_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: Int
 
 @tool("spends", "tasks")
 async def release_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: Intent = "") -> dict[str, Any]:
-    """Let a held task or group go on.
+    """Let a held task or group go on: it is submitted as it would have been.
+
+    It needs the user's approval, as what it costs begins then.
 
     Args:
         task: id or name

@@ -248,7 +248,7 @@ def candidate_view(candidate: Candidate) -> dict[str, Any]:
         "time_limit": time_limit(candidate.size.walltime_s) if candidate.size else None,
         "starts": starts_of(candidate),
         "starts_in_s": estimate.forecast.wait_s if estimate else None,
-        "done_in": span_of(estimate.total_s) if estimate else None,
+        "done_in": (span_of(estimate.total_s) if estimate.run_s is not None else UNKNOWN) if estimate else None,
         "charge": charge,
         "facts_are": f"{span_of(candidate.record_age_s)} old",
         "simulated": candidate.simulated or None,

@@ -30,7 +30,7 @@ from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.parsing.durations import parse_friendly
 
-from .answers import Foreign, at, without_empty
+from .answers import Foreign, at, without_empty, word
 from .parameters import Ref, Text
 from .registry import tool
 from .tasks import task_or_group, view
@@ -131,7 +131,9 @@ async def recent_events(
     return {"events": [event_view(event) for event in page.events], "cursor": page.cursor}
 
 
-_OURS = frozenset({"state", "from", "to", "site", "partition", "n", "attempt", "outcome", "phase", "step", "by"})
+_OURS = frozenset(
+    {"state", "from", "to", "site", "partition", "n", "attempt", "outcome", "phase", "step", "by", "name", "job"}
+)
 
 
 def event_view(event: Event) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def event_view(event: Event) -> dict[str, Any]:
         if isinstance(value, str) and name not in _OURS:
             told[name] = Foreign(value, f"{name} of an event", 200) if value else None
         elif isinstance(value, str | int | float | bool):
-            told[name] = value[:64] if isinstance(value, str) else value
+            told[name] = word(value) if isinstance(value, str) else value
     return without_empty(told)
 
 
