@@ -18,6 +18,7 @@
     │   ├── SubmitRefused            it said no to this job (``permanent`` or for now)
     │   └── SubmitOutputUnreadable   it may have said yes: the job must be looked for
     ├── ParseError                   foreign text that does not follow its grammar
+    ├── ModelProblem                 a language model gave no answer that can be used (has ``kind``)
     ├── StoreError                   the task store cannot be used
     ├── ServerUnavailable            the kernel cannot reach its Jupyter server, or our half of it
     ├── ResultUnavailable            the result is not there (yet), or is not the one that was signed
@@ -30,9 +31,13 @@ later may help. ``evidence`` keeps the raw lines behind the sentence.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 SubmitFate = Literal["not_sent", "unknown", "refused"]
+ModelFault = Literal[
+    "not_configured", "not_installed", "no_key", "refused_key", "unreachable", "late", "throttled", "failed", "dropped",
+    "refused", "bad_answer", "too_long",
+]  # fmt: skip
 GlobusOutcome = Literal["failed", "lost", "expired", "needs_login", "throttled", "offline", "refused", "unreachable"]
 
 
@@ -204,6 +209,30 @@ class ParseError(DiamondError):
 
     code = "parse"
     http_status = 400
+
+
+class ModelProblem(DiamondError):
+    """A language model gave no answer that can be used.
+
+    ``history``: the conversation up to there, valid, with every call of a tool answered; empty where nothing was said.
+    """
+
+    code = "model"
+    http_status = 502
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ModelFault,
+        transient: bool = False,
+        evidence: tuple[str, ...] = (),
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, transient=transient, evidence=evidence)
+        self.kind = kind
+        self.retry_after_s = retry_after_s
+        self.history: tuple[Any, ...] = ()
 
 
 class StoreError(DiamondError):

@@ -6,10 +6,11 @@ import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from jupyter_diamond.settings import DiamondApprovals
+from jupyter_diamond.settings import DiamondAgent, DiamondApprovals
 
 from .chat.chats import Chats
 from .guard.guard import Guard
+from .models.access import Models
 
 if TYPE_CHECKING:
     from jupyter_diamond.agent.tools.registry import Toolbox
@@ -24,6 +25,7 @@ class AgentDesk:
         service: DiamondService,
         *,
         log: logging.Logger,
+        settings: DiamondAgent | None = None,
         approvals: DiamondApprovals | None = None,
         serverapp: Any = None,
     ) -> None:
@@ -31,6 +33,8 @@ class AgentDesk:
         self.log = log
         self.guard = Guard(service, approvals or DiamondApprovals(), log)
         """Proposals, approvals, standing budgets, the switch, the audit."""
+        self.models = Models(settings or DiamondAgent(), log, service.ledger, warden=self.guard)
+        """The language model, where one is set up."""
         self.chats = Chats(self, serverapp, log)
         """Jupyter AI's chats, where this server has them."""
 
@@ -49,3 +53,4 @@ class AgentDesk:
     async def stop(self) -> None:
         """Stop it; the service still answers."""
         await self.chats.stop()
+        await self.models.close()

@@ -10,6 +10,7 @@ from jupyter_server.extension.application import ExtensionApp
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.settings import (
+    DiamondAgent,
     DiamondApprovals,
     DiamondBudget,
     DiamondEngine,
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp,
+    c.DiamondAgent.
     """
 
     name = "jupyter_diamond"
@@ -43,8 +45,7 @@ class DiamondApp(ExtensionApp):
     load_other_extensions = True
     classes = [  # noqa: RUF012 - as traitlets has it
         DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
-        DiamondApprovals,
-        DiamondMcp,
+        DiamondApprovals, DiamondMcp, DiamondAgent,
     ]  # fmt: skip
 
     service: DiamondService | None = None
@@ -89,7 +90,8 @@ class DiamondApp(ExtensionApp):
         from jupyter_diamond.agent.desk import AgentDesk
 
         approvals = DiamondApprovals(parent=self)
-        return AgentDesk(service, log=self.log, approvals=approvals, serverapp=self.serverapp)
+        model = DiamondAgent(parent=self)
+        return AgentDesk(service, log=self.log, settings=model, approvals=approvals, serverapp=self.serverapp)
 
     def initialize_handlers(self) -> None:
         """Serve the API."""

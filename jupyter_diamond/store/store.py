@@ -30,6 +30,7 @@ from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
 from .groups import Groups
+from .model_calls import ModelCalls
 from .proposals import Proposals
 from .rows import stored, summaries, summaries_of
 from .schema import arrays, attempts, capabilities, tasks
@@ -55,6 +56,7 @@ class Store:
         self.budgets = Budgets(self._database)
         self.audit = AuditBook(self._database)
         self.switches = Switches(self._database)
+        self.model_calls = ModelCalls(self._database)
         self._tidied = -1
 
     def close(self) -> None:
