@@ -1,4 +1,4 @@
-"""What Diamond keeps of one chat: where its file was last, what was said to a model, and which cards and tasks it has."""
+"""What Diamond keeps of one chat: where its file was last, what was said to a model, which cards and tasks it has."""
 
 from __future__ import annotations
 

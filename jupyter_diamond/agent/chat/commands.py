@@ -31,7 +31,7 @@ I place jobs on your clusters. Nothing is sent before you say yes, and while a j
 | type | and I |
 | --- | --- |
 | `wall` · `idle 2 gpus` | show what is free, and where such a job could start now |
-| `draft train on 2 GPUs for 3 h` | say what it would need, and why; attach a cell, a notebook or a script, or paste code |
+| `draft train on 2 GPUs for 3 h` | say what it would need and why; attach a cell, a notebook or a script, or paste it |
 | `plan …` · `submit …` | show where it would go now and what it may cost, with a button to say yes |
 | `approve` · `deny` | say yes or no to the plan that waits |
 | `status` · `status fit` · `log fit` · `why fit` | tell how it goes, the end of its log, why it went there |
@@ -179,8 +179,8 @@ class Commands:
             return await self._approve(turn)
         if turn.memory.state.code is None:
             raise InvalidRequest(
-                "There is nothing to submit yet: attach a cell, a notebook or a script, or paste the code. Then I show a "
-                "plan."
+                "There is nothing to submit yet: attach a cell, a notebook or a script, or paste the code. Then I show "
+                "a plan."
             )
         return await self._plan(turn)
 

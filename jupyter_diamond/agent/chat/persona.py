@@ -26,7 +26,7 @@ except ImportError as missing:
 AVATAR = Path(__file__).with_name("diamond.svg")
 DEFAULTS = PersonaDefaults(
     name="Diamond",
-    description="Places jobs on your clusters: shows the plan, waits for your yes, is quiet while they run, and reports.",
+    description="Places jobs on your clusters: shows a plan, waits for your yes, is quiet while they run, and reports.",
     avatar_path=str(AVATAR),
     system_prompt="",
 )

@@ -102,8 +102,8 @@ def _trouble(news: Waking, now: datetime) -> str:
     why = text(news.trouble) or text(news.cause)
     if news.kind == "trouble":
         return (
-            f"? **{text(news.name)}**: {place} cannot be asked about it since {wall_clock(news.happened_at, now)}. {why} "
-            "Nothing was cancelled; it is asked again until it answers."
+            f"? **{text(news.name)}**: {place} cannot be asked about it since {wall_clock(news.happened_at, now)}. "
+            f"{why} Nothing was cancelled; it is asked again until it answers."
         )
     return f"{GLYPH[LOOK[news.state].mark]} **{text(news.name)}** is {LOOK[news.state].word} on {place}. {why}".strip()
 
@@ -119,7 +119,8 @@ def _group_head(news: Waking) -> str:
 
 _SAY = {
     "logs": ("log {name}", "its log"), "explain": ("why {name}", "why it was placed there"),
-    "task": ("status {name}", ""), "cancel": ("cancel {name}", "to end it"), "resubmit": ("again {name}{options}", "to run it anew"),
+    "task": ("status {name}", ""), "cancel": ("cancel {name}", "to end it"),
+    "resubmit": ("again {name}{options}", "to plan it anew with that"),
     "replan": ("replan {name}", "to plan it anew"), "hold": ("hold {name}", ""), "release": ("release {name}", ""),
 }  # fmt: skip
 

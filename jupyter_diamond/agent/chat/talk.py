@@ -1,7 +1,7 @@
 """A turn with a language model: bounded, its acts proposed and not done, its answers told apart from what is known.
 
-The model waits for nothing. A plan ends its turn as a call that waits for the user's word; a job that was submitted ends
-it altogether, and its end begins another one.
+The model waits for nothing. A plan ends its turn as a call that waits for the user's word; a job that was submitted
+ends it altogether, and its end begins another one.
 """
 
 from __future__ import annotations

@@ -175,14 +175,10 @@ class Turns:
             conditions = (Terminal(), AttemptFailed())
         kind = "group" if isinstance(found, Group) else "task"
         for each in conditions:
-            await self._desk.service.consumers.register(
-                Registration(
-                    id=f"{memory.chat_id[:16].lower()}-{found.id}-{each.kind}",
-                    subject=f"{kind}:{found.id}",
-                    condition=each,
-                    consumer=memory.channel,
-                )  # fmt: skip
-            )
+            wish = f"{memory.chat_id[:16].lower()}-{found.id}-{each.kind}"
+            subject = f"{kind}:{found.id}"
+            asked = Registration(id=wish, subject=subject, condition=each, consumer=memory.channel)
+            await self._desk.service.consumers.register(asked)
 
     async def _changed(self, chat: Conversation, memory: ChatMemory, proposal: Proposal) -> None:
         """Denied with words: what the user wants instead."""

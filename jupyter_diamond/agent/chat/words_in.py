@@ -26,11 +26,16 @@ _SAME = {
 COMMANDS = {word: command for command, words in _SAME.items() for word in words}
 TAKES_WORDS = frozenset({"draft", "plan", "submit", "idle"})
 """What follows is a description, in the user's own words."""
-TAKES_TASK = frozenset({"status", "why", "log", "cancel", "again", "replan", "hold", "release"})
-TAKES_PLAN = frozenset({"approve", "deny"})
 LOOKS = frozenset({"wall", "idle", "draft", "status", "why", "log", "help"})
 """What guests may do."""
-_REF = r"[A-Za-z_][\w-]{0,63}(?:\[\d+\])?"
+_REF = r"(?P<ref>[A-Za-z_][\w-]{0,63}(?:\[\d+\])?)"
+_PLAN = r"(?P<ref>p[0-9a-f]{10})"
+_REST = {
+    "wall": "", "help": ".*", "approve": f"{_PLAN}?", "deny": rf"(?:{_PLAN}(?:\s+(?P<rest>.+))?)?",
+    "again": rf"{_REF}(?:\s+(?P<rest>--.*))?",
+    **dict.fromkeys(("status", "why", "log", "cancel", "replan", "hold", "release"), f"{_REF}?"),
+}  # fmt: skip
+"""What may follow each command; anything else is talk."""
 
 
 @dataclass(frozen=True)
@@ -51,22 +56,10 @@ def read(words: str) -> Command | None:
     if verb is None or ("\n" in line and verb not in TAKES_WORDS):
         return None
     if verb in TAKES_WORDS:
-        spoken = verb == "submit" and first.lower() != "submit" and rest  # "run this on two GPUs"
-        return None if spoken and not re.match(r"--", rest) else Command(verb, rest=rest)
-    if verb == "help" or (verb == "wall" and not rest):
-        return Command(verb)
-    if verb == "deny":
-        found = re.match(r"(p[0-9a-f]{10})?\s*(.*)$", rest, re.DOTALL)
-        assert found is not None, "everything matches"
-        return Command(verb, ref=found[1] or "", rest=found[2]) if found[1] or not rest else None
-    if verb in TAKES_PLAN:
-        return Command(verb, ref=rest) if not rest or re.fullmatch(r"p[0-9a-f]{10}", rest) else None
-    if verb == "again":
-        found = re.match(rf"({_REF})(\s+--.*)?$", rest)
-        return Command(verb, ref=found[1], rest=(found[2] or "").strip()) if found else None
-    if verb in TAKES_TASK:
-        return Command(verb, ref=rest) if not rest or re.fullmatch(_REF, rest) else None
-    return None
+        spoken = first.lower() in ("run", "launch") and rest and not rest.startswith("--")  # "run this on two GPUs"
+        return None if spoken else Command(verb, rest=rest)
+    found = re.fullmatch(_REST[verb], rest, re.DOTALL)
+    return None if found is None else Command(verb, **{name: each or "" for name, each in found.groupdict().items()})
 
 
 def options_in(rest: str) -> tuple[dict[str, str], str]:

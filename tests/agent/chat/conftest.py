@@ -14,8 +14,8 @@ import pytest
 from jupyter_diamond.agent.chat.bridge import PERSONA
 from jupyter_diamond.agent.chat.chats import Chats
 from jupyter_diamond.engine.ledger import Ledger
-from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.news.conditions import Match
+from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.news.waking import as_data, waking
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.base import from_epoch
@@ -64,7 +64,10 @@ class StoreService:
         """A task that a chat waits for."""
         task = await self.ledger.write(put_task, self.ledger.store, number, name)
         wish = Registration(
-            id=f"{chat_id[:8]}-{task.id}-end", subject=f"task:{task.id}", condition=Terminal(), consumer=f"chat:{chat_id}"
+            id=f"{chat_id[:8]}-{task.id}-end",
+            subject=f"task:{task.id}",
+            condition=Terminal(),
+            consumer=f"chat:{chat_id}",
         )
         await self.consumers.register(wish)
         return task
@@ -72,7 +75,7 @@ class StoreService:
     async def ends(self, chat_id, task, state=State.COMPLETED):
         """It ends, and the chat is told."""
         now = from_epoch(time.time())
-        task = await self.ledger.update(task, "attempt.terminal", {}, state=state, ended_at=now, state_since=now)
+        task = await self.ledger.update(task, "attempt.terminal", {}, state=state, ended_at=now)
         known = await self.ledger.do(self.ledger.store.continuations.known, f"{chat_id[:8]}-{task.id}-end")
         told = waking(known.continuation, task, "fired", Match(1, f"1:{state.value}", now))
         await self.ledger.write(
@@ -86,7 +89,9 @@ def jp_server_config(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(own_entry_points(tmp_path / "entry_points")))
     monkeypatch.setenv("FASTMCP_CHECK_FOR_UPDATES", "off")
     wanted = {"jupyterlab_chat": True, "jupyter_ai_router": True, "jupyter_ai_persona_manager": True}
-    return {"ServerApp": {"jpserver_extensions": {**wanted, "jupyter_diamond": False, "jupyter_server_terminals": False}}}
+    return {
+        "ServerApp": {"jpserver_extensions": {**wanted, "jupyter_diamond": False, "jupyter_server_terminals": False}}
+    }
 
 
 @pytest.fixture
@@ -161,7 +166,13 @@ class Tab:
         self.socket, self.chat = socket, chat
 
     async def say(self, body, **more):
-        told = {"type": "client", "action": "send", "id": uuid.uuid4().hex, "body": body, "metadata": {"to_persona": PERSONA}}
+        told = {
+            "type": "client",
+            "action": "send",
+            "id": uuid.uuid4().hex,
+            "body": body,
+            "metadata": {"to_persona": PERSONA},
+        }
         await self.socket.write_message(json.dumps({**told, **more}))
 
     async def hears(self, words):
