@@ -14,7 +14,6 @@ from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
 from jupyter_diamond.engine.batch import Inputs, newest
 from jupyter_diamond.engine.budget import caps_of
-from jupyter_diamond.engine.endpoints import checks as endpoint_checks
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.groups.desk import GroupDesk
@@ -26,9 +25,11 @@ from jupyter_diamond.engine.login_news import LoginNews
 from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
+from jupyter_diamond.engine.preflights import tried
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.verdicts import Verdicts
 from jupyter_diamond.errors import Infeasible, InvalidRequest, OverBudget
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
@@ -43,6 +44,7 @@ from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, Pu
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
+from jupyter_diamond.model.verdict import TaskVerdict
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
 from jupyter_diamond.placement.budget import too_dear
 from jupyter_diamond.placement.idle import idle
@@ -89,6 +91,8 @@ class DiamondService:
             self._ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool
         )  # fmt: skip
         """Groups of tasks: to take one, to look at it, to ask something of it."""
+        self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
+        """Whether tasks and groups did what was asked."""
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
@@ -227,17 +231,8 @@ class DiamondService:
         if self.links[site].site.simulated:
             return Preflight(site=site, checks=(lookaround.SIMULATED,))
         link = self._real(site)
-        over_globus = link.site.transport == "globus-compute"
-        first = await endpoint_checks(link, self.globus) if over_globus else ()
-        if any(check.answer == "fail" for check in first):
-            return Preflight(site=site, checks=first)  # whatever else is tried fails of the same cause
         python = sys.executable if link.transport.shares_files else None
-        interpreter, env = await asyncio.gather(
-            lookaround.or_its_problem(self.interpreter(site, python, ())),
-            lookaround.or_its_problem(self.site_env(site)),
-        )
-        found = await lookaround.preflight(link, interpreter, env)
-        return found.model_copy(update={"checks": (*first, *found.checks)})
+        return await tried(link, self.globus, lambda: self.interpreter(site, python, ()), lambda: self.site_env(site))
 
     async def endpoints(self) -> Endpoints:
         """The user's Globus Compute endpoints, and the known machines that have none."""
@@ -338,6 +333,12 @@ class DiamondService:
         self.engine.adopt(task)
         return task
 
+    async def report_mismatch(self, ref: str, reason: str, by: str) -> Task:
+        """Its site is wrong for it, and left out from now on. Raises Conflict, Infeasible: nothing has changed then."""
+        task = await self.engine.mismatches.report(await self.task(ref), reason, by)
+        self.engine.adopt(task)
+        return task
+
     async def hold(self, ref: str, by: str) -> Task:
         """Submit nothing of a task for now; a job that waits is taken back. Raises Conflict when it has started."""
         task = await self.engine.asked.hold(await self.task(ref), by)
@@ -379,6 +380,10 @@ class DiamondService:
         return await read_result(
             task, attempt, self.links[attempt.site], key=key, inline_bytes=self._limits.inline_result_bytes
         )
+
+    async def verdict(self, ref: str) -> TaskVerdict:
+        """Whether a task's newest attempt did what was asked, with the evidence."""
+        return await self.verdicts.task(ref)
 
     async def file(self, ref: str, path: str) -> bytes:
         """One file of the newest attempt: below ``result/``, the outputs, or the log. Raises NotFound."""

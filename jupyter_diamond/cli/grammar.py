@@ -114,6 +114,10 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("explain", "The stored decision: why a task went where it went, and what stood against the others.", (_TASK,)),
     Verb(
+        "verdict", "Whether a task did what was asked, with the evidence: status 0 for yes, 1 for no, 5 for unknown.",
+        (_EITHER,),
+    ),
+    Verb(
         "logs", "A job's log.",
         (
             _TASK, _arg("--tail", type=int, metavar="N", help="the last N lines"),

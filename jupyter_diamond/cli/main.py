@@ -29,7 +29,11 @@ WITH_SERVER = {
     "explain": "looks:explain", "logs": "looks:logs", "events": "looks:events",
     "env": "looks:env", "cancel": "acts:cancel", "replan": "acts:replan", "hold": "acts:hold",
     "release": "acts:release", "exec": "acts:execute", "put-file": "acts:put_file", "preflight": "acts:preflight",
-    "smoke": "acts:smoke", "wait": "waiting:wait", "tools": "tools:tools", "tool": "tools:tool",
+    "smoke": "acts:smoke",
+    "wait": "waiting:wait",
+    "tools": "tools:tools",
+    "tool": "tools:tool",
+    "verdict": "verdicts:verdict",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, Pu
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.tool import ToolAnswer, ToolList
+from jupyter_diamond.model.verdict import TaskVerdict
 from jupyter_diamond.model.views import EventPage, Interpreter, LogChunk, ResultView, Status
 
 from .calls import parsed, part
@@ -151,6 +152,10 @@ class DiamondClient(GroupCalls):
     def decision(self, ref: str) -> Decision:
         """The stored decision."""
         return self._get(Decision, f"tasks/{part(ref)}/decision")
+
+    def verdict(self, ref: str) -> TaskVerdict:
+        """Whether its newest attempt did what was asked; reads its log, receipt and accounting now."""
+        return self._get(TaskVerdict, f"tasks/{part(ref)}/verdict")
 
     def task_events(self, ref: str, after: int = 0, limit: int = 500) -> EventPage:
         """What happened to one task, oldest first."""

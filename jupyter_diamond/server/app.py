@@ -45,7 +45,9 @@ class DiamondApp(ExtensionApp):
     load_other_extensions = True
     classes = [  # noqa: RUF012 - as traitlets has it
         DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
-        DiamondApprovals, DiamondMcp, DiamondAgent,
+        DiamondApprovals,
+        DiamondMcp,
+        DiamondAgent,
     ]  # fmt: skip
 
     service: DiamondService | None = None
@@ -89,9 +91,10 @@ class DiamondApp(ExtensionApp):
         """What serves agents, with this server's settings."""
         from jupyter_diamond.agent.desk import AgentDesk
 
-        approvals = DiamondApprovals(parent=self)
-        model = DiamondAgent(parent=self)
-        return AgentDesk(service, log=self.log, settings=model, approvals=approvals, serverapp=self.serverapp)
+        return AgentDesk(
+            service, log=self.log, settings=DiamondAgent(parent=self), approvals=DiamondApprovals(parent=self),
+            serverapp=self.serverapp,
+        )  # fmt: skip
 
     def initialize_handlers(self) -> None:
         """Serve the API."""

@@ -35,6 +35,7 @@ from .forms import (
 from .groups import GROUP_ROUTES
 from .logins import LOGIN_ROUTES
 from .tools import TOOL_ROUTES
+from .verdicts import VERDICT_ROUTES
 from .waiting import WAITING_ROUTES
 
 OPENAPI = Path(__file__).with_name("openapi.yaml")
@@ -323,8 +324,15 @@ class OpenapiHandler(DiamondHandler):
 
 _API = "/jupyter_diamond/api"
 _ELSEWHERE = (
-    *WAITING_ROUTES, *GROUP_ROUTES, *LOGIN_ROUTES, *CHARGE_ROUTES, *CONSUMER_ROUTES, *APPROVAL_ROUTES, *TOOL_ROUTES,
-)  # fmt: skip
+    *WAITING_ROUTES,
+    *GROUP_ROUTES,
+    *LOGIN_ROUTES,
+    *CHARGE_ROUTES,
+    *CONSUMER_ROUTES,
+    *APPROVAL_ROUTES,
+    *TOOL_ROUTES,
+    *VERDICT_ROUTES,
+)
 ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/status", StatusHandler),
     (rf"{_API}/sites", SitesHandler),

@@ -28,6 +28,7 @@ from jupyter_diamond.model.proposal import AgentSwitch, AuditCheck, Proposal, St
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest
 from jupyter_diamond.model.tool import ToolAnswer, ToolCall, ToolList
+from jupyter_diamond.model.verdict import GroupVerdict, TaskVerdict
 from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogChunk, ResultView, Status
 from jupyter_diamond.server.approval_forms import (
     ApproveForm,
@@ -70,6 +71,7 @@ ANSWERS: tuple[type[BaseModel], ...] = (
     Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
     ToolList, ToolAnswer,
     Proposal, ProposalList, StandingBudget, BudgetList, AgentSwitch, AuditPage, AuditCheck,
+    TaskVerdict, GroupVerdict,
 )  # fmt: skip
 
 

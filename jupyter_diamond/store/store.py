@@ -15,7 +15,7 @@ from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import Event, EventType
 from jupyter_diamond.model.forecast import ForecastRecord
-from jupyter_diamond.model.healing import Withdrawal
+from jupyter_diamond.model.healing import Mismatch, Withdrawal
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.queue import OwnRun, PastJob
 from jupyter_diamond.model.snapshot import SiteReading
@@ -251,6 +251,12 @@ class Store:
         """Have the task's waiting job taken back. Raises Conflict when it has started, or has ended."""
         with self._database.write() as connection:
             follows.withdraw(connection, task_id, loading.newest(connection, task_id), wanted, at=at)
+            return loading.get(connection, task_id)
+
+    def mismatch(self, task_id: str, told: Mismatch, wanted: Withdrawal | None, at: datetime) -> Task:
+        """Note that its site is wrong for it, and have its waiting job taken back. Raises Conflict where it is late."""
+        with self._database.write() as connection:
+            follows.mismatch(connection, task_id, loading.newest(connection, task_id), told, wanted, at=at)
             return loading.get(connection, task_id)
 
     def hold(self, task_id: str, by: str, at: datetime) -> Task:

@@ -25,6 +25,7 @@ export interface Attempt {
   why: string;
   segment: number;
   withdrawal: Withdrawal | null;
+  mismatch: Mismatch | null;
   site: string;
   partition: string | null;
   account: string | null;
@@ -218,7 +219,7 @@ export interface Estimate {
 export interface Event {
   seq: number;
   at: string;
-  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'group.created' | 'group.round_started' | 'group.round_finished' | 'group.constraint_relaxed' | 'group.stopped' | 'group.cancel_requested' | 'group.held' | 'group.released' | 'group.ended' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'continuation.withdrawn' | 'charge.reserved' | 'charge.settled' | 'approval.requested' | 'approval.granted' | 'approval.denied' | 'approval.used' | 'policy.blocked' | 'agents.switched';
+  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'task.mismatch' | 'group.created' | 'group.round_started' | 'group.round_finished' | 'group.constraint_relaxed' | 'group.stopped' | 'group.cancel_requested' | 'group.held' | 'group.released' | 'group.ended' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'continuation.withdrawn' | 'charge.reserved' | 'charge.settled' | 'approval.requested' | 'approval.granted' | 'approval.denied' | 'approval.used' | 'policy.blocked' | 'agents.switched';
   subject: string;
   data: { [key: string]: unknown };
   dedup_key: string | null;
@@ -228,6 +229,15 @@ export interface Event {
 export interface EventPage {
   events: Event[];
   cursor: number;
+}
+
+/** One question's answer. ``evidence`` are lines of the log, of accounting, of the receipt: foreign text. */
+export interface Finding {
+  question: 'accepted' | 'started' | 'clean_log' | 'outputs' | 'size' | 'ended_well';
+  answer: 'yes' | 'no' | 'unknown';
+  sentence: string;
+  evidence: string[];
+  signs: ('traceback' | 'mpi' | 'gpu_memory' | 'gpu' | 'memory' | 'crash' | 'not_found' | 'nan_loss' | 'disk' | 'scheduler' | 'killed' | 'error')[];
 }
 
 /** The wait for a start, in seconds. ``low_s`` to ``high_s`` holds 8 of 10 recorded outcomes like it, if there are any to say so. */
@@ -406,6 +416,13 @@ export interface Membership {
   name: string;
   index: number;
   params: { [key: string]: boolean | number | string | null };
+}
+
+/** Somebody reported that an attempt's site is wrong for its task, which goes there no more. Foreign text. */
+export interface Mismatch {
+  by: string;
+  at: string;
+  reason: string;
 }
 
 /** A variable that was asked for and did not come back. */
@@ -741,6 +758,20 @@ export interface TaskSummary {
   trouble: string;
   attempts: number;
   version: number;
+}
+
+/** Of the newest attempt. ``correct`` is yes only when every finding is; no when one is; else unknown. */
+export interface TaskVerdict {
+  task: string;
+  name: string;
+  state: State;
+  attempt: number;
+  correct: 'yes' | 'no' | 'unknown';
+  sentence: string;
+  findings: Finding[];
+  attempts_left: number;
+  moves_left: number;
+  judged_at: string;
 }
 
 /** What an approval is bound to. Everything that decides what happens and what it costs is in here. */

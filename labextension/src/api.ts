@@ -17,7 +17,8 @@ import type {
   Snapshot,
   Status,
   Task,
-  TaskSummary
+  TaskSummary,
+  TaskVerdict
 } from './api-types';
 
 const ROOT = 'jupyter_diamond/api';
@@ -91,6 +92,10 @@ export class PoolApi {
 
   decision(id: string): Promise<Decision> {
     return this._ask(`tasks/${encodeURIComponent(id)}/decision`);
+  }
+
+  verdict(id: string): Promise<TaskVerdict> {
+    return this._ask(`tasks/${encodeURIComponent(id)}/verdict`);
   }
 
   events(id: string, after: number, limit: number): Promise<EventPage> {
