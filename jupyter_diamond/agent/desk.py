@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.settings import DiamondAgent, DiamondApprovals
 
+from .chat.chats import Chats
 from .guard.guard import Guard
 from .models.access import Models
 
@@ -26,6 +27,7 @@ class AgentDesk:
         log: logging.Logger,
         settings: DiamondAgent | None = None,
         approvals: DiamondApprovals | None = None,
+        serverapp: Any = None,
     ) -> None:
         self.service = service
         self.log = log
@@ -33,6 +35,8 @@ class AgentDesk:
         """Proposals, approvals, standing budgets, the switch, the audit."""
         self.models = Models(settings or DiamondAgent(), log, service.ledger, warden=self.guard)
         """The language model, where one is set up."""
+        self.chats = Chats(self, serverapp, log)
+        """Jupyter AI's chats, where this server has them."""
 
     @cached_property
     def tools(self) -> Toolbox:
@@ -44,7 +48,9 @@ class AgentDesk:
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
         await self.guard.start()
+        await self.chats.start()
 
     async def stop(self) -> None:
         """Stop it; the service still answers."""
+        await self.chats.stop()
         await self.models.close()
