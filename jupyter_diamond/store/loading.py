@@ -17,17 +17,22 @@ _MOST_KEPT = 16
 
 def whole(connection: Connection, group_id: str) -> Whole:
     """What was asked for as a group. Kept with the connection: it never changes, and is long."""
-    kept: dict[str, Whole] = connection.info.setdefault(_KEPT, {})
-    found = kept.pop(group_id, None)
+    found: Whole | None = connection.info.setdefault(_KEPT, {}).pop(group_id, None)
     if found is None:
         text = connection.execute(select(groups.c.request).where(groups.c.id == group_id)).scalar()
         if text is None:
             raise unknown(group_id)
         found = Whole(stored(GroupRequest, text))
-    kept[group_id] = found
+    return keep(connection, group_id, found)
+
+
+def keep(connection: Connection, group_id: str, asked: Whole) -> Whole:
+    """Keep with the connection what was asked for."""
+    kept: dict[str, Whole] = connection.info.setdefault(_KEPT, {})
+    kept[group_id] = asked
     while len(kept) > _MOST_KEPT:  # the one that was not asked for for longest
         del kept[next(iter(kept))]
-    return found
+    return asked
 
 
 def load(connection: Connection, where: ColumnElement[bool]) -> tuple[Task, ...]:
@@ -38,8 +43,8 @@ def load(connection: Connection, where: ColumnElement[bool]) -> tuple[Task, ...]
     theirs: dict[str, list[Attempt]] = {}
     query = select(attempts.c.task_id, attempts.c.body, attempts.c.last_seen_at).order_by(attempts.c.n)
     query = query.where(attempts.c.task_id.in_(select(tasks.c.id).where(where)))
-    for row in connection.execute(query):
-        theirs.setdefault(row.task_id, []).append(attempt_of(row.body, row.last_seen_at))
+    for task_id, body, last_seen_at in connection.execute(query).all():
+        theirs.setdefault(task_id, []).append(attempt_of(body, last_seen_at))
     return tuple(
         task_of(row, theirs.get(row.id, []), whole(connection, row.group_id) if row.group_id is not None else None)
         for row in rows
