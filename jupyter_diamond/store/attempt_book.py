@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, Update, bindparam, func, select, update
 
 from jupyter_diamond.model.event import EventType
 from jupyter_diamond.model.states import State
@@ -23,6 +24,10 @@ _NEVER_SEEN = {"last_seen_at": None}
 """That moment has a column of its own."""
 
 
+# made once: every look at a site ends in some of these
+_ATTEMPTS = select(attempts.c.task_id, attempts.c.n, attempts.c.body, attempts.c.last_seen_at).where(
+    attempts.c.task_id.in_(bindparam("ids", expanding=True))
+)
 _ENDED = tuple(state.value for state in State if state.terminal)
 
 
@@ -89,7 +94,7 @@ def _of_array(token: str) -> ColumnElement[bool]:
 
 
 def _tasks(connection: Connection, ids: Collection[str]) -> tuple[Task, ...]:
-    found = {task.id: task for task in loading.load(connection, tasks.c.id.in_(ids))}
+    found = {task.id: task for task in loading.of_ids(connection, ids)}
     lost = next((task_id for task_id in ids if task_id not in found), None)
     if lost is not None:
         raise unknown(lost)
@@ -118,8 +123,7 @@ def _change(connection: Connection, wanted: Sequence[Change], *, at: datetime) -
 
 def _read(connection: Connection, wanted: Sequence[Change]) -> dict[tuple[str, int], Attempt]:
     asked = {(each.task_id, each.n) for each in wanted}
-    query = select(attempts.c.task_id, attempts.c.n, attempts.c.body, attempts.c.last_seen_at)
-    rows = connection.execute(query.where(attempts.c.task_id.in_({task_id for task_id, _ in asked})))
+    rows = connection.execute(_ATTEMPTS, {"ids": list({task_id for task_id, _ in asked})})
     found = {(row.task_id, row.n): attempt_of(row.body, row.last_seen_at) for row in rows if row[:2] in asked}
     for task_id, n in asked - found.keys():
         raise unknown(f"{task_id} attempt {n}")
@@ -154,11 +158,21 @@ def _write(connection: Connection, changed: Iterable[tuple[str, Attempt]]) -> No
         remember(row["body"], attempt if attempt.last_seen_at is None else attempt.model_copy(update=_NEVER_SEEN))
         rows.append({**same, **row})
         mirrors.append({**same, **attempt_rows.mirrored(attempt)})
-    of_attempt = (attempts.c.task_id == bindparam("the_task")) & (attempts.c.n == bindparam("the_n"))
-    connection.execute(update(attempts).where(of_attempt).values(_named(attempts.c, rows[0])), rows)
+    of_attempt, of_task = _updates(tuple(rows[0]), tuple(mirrors[0]))
+    connection.execute(of_attempt, rows)
+    connection.execute(of_task, mirrors)
+
+
+@cache
+def _updates(row: tuple[str, ...], mirror: tuple[str, ...]) -> tuple[Update, Update]:
+    """The statements that write rows with these columns of attempts, and of tasks."""
+    this = (attempts.c.task_id == bindparam("the_task")) & (attempts.c.n == bindparam("the_n"))
     newest = (tasks.c.id == bindparam("the_task")) & (tasks.c.attempts == bindparam("the_n"))
-    connection.execute(update(tasks).where(newest).values(_named(tasks.c, mirrors[0])), mirrors)
+    return (
+        update(attempts).where(this).values(_named(attempts.c, row)),
+        update(tasks).where(newest).values(_named(tasks.c, mirror)),
+    )
 
 
-def _named(columns: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+def _named(columns: Any, row: Iterable[str]) -> dict[str, Any]:
     return {name: bindparam(name) for name in row if name in columns}

@@ -102,7 +102,7 @@ def start(
     )
     group_rows.change(connection, group_id, round=number, body=kept.model_dump_json())
     ids = [f"{group_id}-{index}" for share in begun.shares for index, _ in share.attempts]
-    return loading.load(connection, tasks.c.id.in_(ids))
+    return loading.of_ids(connection, ids)
 
 
 def _reserved(
