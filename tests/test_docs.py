@@ -25,6 +25,8 @@ TRAITS = {
         settings.DiamondGlobus,
         settings.DiamondBudget,
         settings.DiamondNews,
+        settings.DiamondApprovals,
+        settings.DiamondMcp,
     )
     for name, trait in cls.class_own_traits(config=True).items()
 }

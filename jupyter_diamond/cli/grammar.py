@@ -17,8 +17,8 @@ Exit status: {DONE} done; {FAILED} not done, or a check failed, or nothing is id
 {NOT_YET} it was waited for as long as was said.
 
 All verbs ask your running Jupyter server; doctor, init-sites, auth, login and logout work without one, too;
-endpoint-setup and import ask none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and
-DIAMOND_SERVER_TOKEN name another one.
+endpoint-setup, import and skill ask none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL
+and DIAMOND_SERVER_TOKEN name another one.
 """
 
 
@@ -36,6 +36,7 @@ def _arg(*flags: str, **how: object) -> tuple[tuple[str, ...], dict[str, object]
 
 _SITE = _arg("site", metavar="SITE", help="a site's name")
 _TASK = _arg("task", metavar="T", help="a task's name (the newest of that name; fit[3] for one of a group) or id")
+_PROPOSAL = _arg("proposal", metavar="P", help="a proposal's id; jupyter diamond proposals lists them")
 _EITHER = _arg("task", metavar="T", help="the name or id of a task, of a group, or of one of a group: fit[3]")
 VERBS: tuple[Verb, ...] = (
     Verb("doctor", "Which set-up step is missing: one line a check, with what to do."),
@@ -114,6 +115,10 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("explain", "The stored decision: why a task went where it went, and what stood against the others.", (_TASK,)),
     Verb(
+        "verdict", "Whether a task did what was asked, with the evidence: status 0 for yes, 1 for no, 5 for unknown.",
+        (_EITHER,),
+    ),
+    Verb(
         "logs", "A job's log.",
         (
             _TASK, _arg("--tail", type=int, metavar="N", help="the last N lines"),
@@ -136,6 +141,43 @@ VERBS: tuple[Verb, ...] = (
                 help="ended (default), running, or a pattern: until a line of its log has it",
             ),
         ),
+    ),
+    Verb(
+        "proposals", "What agents propose and waits for your word; one of them with its script and what it would cost.",
+        (
+            _arg("proposal", metavar="P", nargs="?", help="this one, with all that an approval is bound to"),
+            _arg("--all", action="store_true", help="also those that were answered"),
+        ),
+    ),
+    Verb(
+        "approve", "Say yes to a proposal: it is shown, and done at once, exactly as it was shown.",
+        (_PROPOSAL, _arg("--yes", action="store_true", help="do not ask first")),
+    ),
+    Verb("deny", "Say not now to a proposal.", (_PROPOSAL, _arg("--reason", metavar="WHY", help="why, for the agent"))),
+    Verb("budgets", "What agents may use without asking each time, and what was taken of it."),
+    Verb(
+        "budget", "Allow agents so much beforehand, or revoke it.",
+        (
+            _arg("what", choices=("set", "revoke"), help="set a new one; revoke B"),
+            _arg("budget", metavar="B", nargs="?", help="which one to revoke"),
+            _arg("--amount", action="append", metavar="AMOUNT", help="'2 GPU-hours'; repeat for other units"),
+            _arg("--jobs", type=positive, metavar="N", help="at most N jobs"),
+            _arg("--bytes", type=positive, metavar="N", help="at most N bytes put at sites"),
+            _arg("--tokens", type=positive, metavar="N", help="at most N tokens of a language model"),
+            _arg("--site", metavar="SITE", help="at this site only"),
+            _arg("--agent", metavar="NAME", help="for this agent only"),
+            _arg("--channel", metavar="C", help="in this conversation only, as jupyter diamond proposals names it"),
+            _arg("--per-day", action="store_true", help="so much in any 24 hours, not in all"),
+            _arg("--for", dest="how_long", default="1d", metavar="TIME", help="for how long: 8h, 3d (1d); at most 7d"),
+        ),
+    ),
+    Verb(
+        "agents", "Whether agents may act at all; off: nothing is done for them, and jobs that run go on.",
+        (_arg("switch", choices=("on", "off"), nargs="?", help="let them, or not"),),
+    ),
+    Verb(
+        "audit", "What was proposed, approved, done and refused, by whom: one line of JSON each.",
+        (_arg("--verify", action="store_true", help="whether a line was changed, removed or put in"),),
     ),
     Verb(
         "events", "What happened, to one task or to all, oldest first.",
@@ -174,6 +216,22 @@ VERBS: tuple[Verb, ...] = (
             _SITE, _arg("--yes", action="store_true", help="do not ask first"),
             _arg("--wait", type=int, default=120, metavar="S", help="cancel it if it has not started after S s (120)"),
         ),
+    ),
+    Verb(
+        "tools", "The tools that agents have: all, or what one takes.",
+        (_arg("name", metavar="NAME", nargs="?", help="one tool, with its parameters"),),
+    ),
+    Verb(
+        "tool", "Call a tool as an agent would: what changes something needs your approval first.",
+        (
+            _arg("name", metavar="NAME", help="the tool"),
+            _arg("arguments", metavar="KEY=VALUE", nargs="*", help="gpus=1-4 time=2h; source=@fit.py reads a file"),
+            _arg("--as", dest="as_agent", default="cli", metavar="AGENT", help="who calls (cli)"),
+        ),
+    ),
+    Verb(
+        "skill", "SKILL.md, which teaches an agent to work here: printed, or written into a folder of skills.",
+        (_arg("--write", metavar="FOLDER", help="write FOLDER/jupyter-diamond/SKILL.md and reference.md"),),
     ),
 )  # fmt: skip
 

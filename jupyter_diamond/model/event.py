@@ -14,12 +14,14 @@ EventType = Literal[
     "site.health_changed", "site.profile_drift", "snapshot.refreshed", "lease.taken",
     "login.changed",
     "task.retry", "task.resize", "task.migrate", "task.segment", "task.replanned", "task.not_again",
-    "task.held", "task.released", "task.withdrawal", "task.stays",
+    "task.held", "task.released", "task.withdrawal", "task.stays", "task.mismatch",
     "group.created", "group.round_started", "group.round_finished", "group.constraint_relaxed", "group.stopped",
     "group.cancel_requested", "group.held", "group.released", "group.ended",
     "continuation.registered", "continuation.fired", "continuation.expired",
     "continuation.withdrawn",
     "charge.reserved", "charge.settled",
+    "approval.requested", "approval.granted", "approval.denied", "approval.used", "policy.blocked",
+    "agents.switched",
 ]  # fmt: skip
 
 
@@ -33,6 +35,6 @@ class Event(Value):
     at: UtcTime
     type: EventType
     subject: str
-    """``task:ID``, ``group:ID``, ``site:NAME``, ``consumer:NAME`` or ``login``."""
+    """``task:ID``, ``group:ID``, ``site:NAME``, ``consumer:NAME``, ``proposal:ID``, ``agents`` or ``login``."""
     data: dict[str, Any] = Field(default_factory=dict)
     dedup_key: str | None = None

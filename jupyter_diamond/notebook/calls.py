@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -26,26 +27,46 @@ RETRY_AFTER_S = (0.0, 0.2, 0.8, 2.0)
 """A call is tried again after these pauses. All calls are idempotent: a submission carries its client_token."""
 
 
+class Line:
+    """The connections to one address, and how many calls are using them."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        self.address = address
+        self.users = 0
+        self.retired = False
+        self.http = httpx.Client(
+            headers={"Authorization": f"token {address.token}"} if address.token else {},
+            trust_env=not address.loopback,
+            verify=address.url.startswith("https:"),  # certificates take 0.1 s to load: only where used
+            limits=httpx.Limits(max_connections=16, max_keepalive_connections=8, keepalive_expiry=60),
+        )
+
+    def close_if_done(self) -> None:
+        """Close them when nothing new is asked here and the last answer has come."""
+        if self.retired and not self.users:
+            self.http.close()
+
+
 class Calls:
     """Used from any thread. The server is looked up again whenever it cannot be reached."""
 
     def __init__(self, find: Callable[[], ServerAddress] = find_server) -> None:
         self._find = find
         self._lock = threading.Lock()
-        self._address: ServerAddress | None = None
-        self._http: httpx.Client | None = None
+        self._line: Line | None = None
+        self._closed = False
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Let go of the connections, for good: what other threads still ask is answered, nothing new is asked."""
         with self._lock:
-            if self._http is not None:
-                self._http.close()
-            self._http, self._address = None, None
+            self._closed = True
+            self._retire()
 
     @property
     def host(self) -> str:
         """The server's address, for sentences."""
-        return self._address.host if self._address else "the Jupyter server"
+        line = self._line
+        return line.address.host if line else "the Jupyter server"
 
     # -- how it is asked ---------------------------------------------------------------------------------------
 
@@ -77,43 +98,47 @@ class Calls:
         raise fault
 
     def _once(self, method: str, path: str, *, timeout: float = ANSWER_S, **how: Any) -> httpx.Response:
-        http, address = self._connection()
-        try:
-            answer = http.request(method, address.api + path, timeout=httpx.Timeout(timeout, connect=CONNECT_S), **how)
-        except httpx.TransportError as fault:
-            self._forget(address)
-            raise _unreachable(address, fault) from fault
-        except RuntimeError as fault:  # another thread met an outage and closed this connection pool
-            if "closed" not in str(fault):
-                raise
-            raise ServerUnavailable(
-                f"The connection to {address.host} was reset; try again.", transient=True
-            ) from fault
+        with self._on_the_line() as line:
+            address, within = line.address, httpx.Timeout(timeout, connect=CONNECT_S)
+            try:
+                answer = line.http.request(method, address.api + path, timeout=within, **how)
+            except httpx.TransportError as fault:
+                self._forget(address)
+                raise _unreachable(address, fault) from fault
         if answer.status_code >= 400:
             if answer.status_code in (401, 403):
                 self._forget(address)
             raise _refusal(answer, address)
         return answer
 
-    def _connection(self) -> tuple[httpx.Client, ServerAddress]:
+    @contextmanager
+    def _on_the_line(self) -> Iterator[Line]:
+        """The connections for one call. They are closed by whoever uses them last, never under another thread."""
         with self._lock:
-            if self._http is None or self._address is None:
-                self._address = self._find()
-                self._http = httpx.Client(
-                    headers={"Authorization": f"token {self._address.token}"} if self._address.token else {},
-                    trust_env=not self._address.loopback,
-                    verify=self._address.url.startswith("https:"),  # certificates take 0.1 s to load: only where used
-                    limits=httpx.Limits(max_connections=16, max_keepalive_connections=8, keepalive_expiry=60),
-                )
-            return self._http, self._address
+            if self._closed:
+                raise ServerUnavailable("This client was closed: its kernel's session has ended.")
+            if self._line is None:
+                self._line = Line(self._find())
+            line = self._line
+            line.users += 1
+        try:
+            yield line
+        finally:
+            with self._lock:
+                line.users -= 1
+                line.close_if_done()
 
     def _forget(self, address: ServerAddress) -> None:
         """Look the server up again before the next call: after a restart its port and token are new."""
         with self._lock:
-            if self._address == address and self._find_changed(address):
-                if self._http is not None:
-                    self._http.close()
-                self._http, self._address = None, None
+            if self._line is not None and self._line.address == address and self._find_changed(address):
+                self._retire()
+
+    def _retire(self) -> None:
+        if self._line is not None:
+            self._line.retired = True
+            self._line.close_if_done()
+        self._line = None
 
     def _find_changed(self, address: ServerAddress) -> bool:
         try:

@@ -20,6 +20,7 @@ from .completion import register
 from .explanation import Explanation
 from .group_handle import GroupHandle
 from .group_story import every_group_event
+from .handle import TaskHandle
 from .importing import imported_text, read_job
 from .login_text import LoginLink, left_text, login_text
 from .needs import envelope_of, gpus_of
@@ -38,6 +39,7 @@ from .session import Session, start
 from .tables import captured_table, events_table, idle_table, idle_text, members_table
 from .text import Text
 from .timeline import every_event
+from .verdict_text import remark
 
 HELP = """Your clusters as one pool.
 
@@ -207,6 +209,8 @@ class DiamondMagics(Magics):
     def _task(self, said: Any) -> Any:
         handle = api.task(said.T)
         _show(handle.timeline())
+        if isinstance(handle, TaskHandle) and handle.state.terminal and (said_of_it := _remark(handle)):
+            _show(Text(said_of_it))
         return handle
 
     def _events(self, said: Any) -> Any:
@@ -291,3 +295,11 @@ def load_ipython_extension(shell: Any) -> None:
     register(shell, session)
     if "diamond" not in shell.user_ns:
         shell.push({"diamond": jupyter_diamond}, interactive=False)
+
+
+def _remark(handle: TaskHandle) -> str:
+    """What its verdict says where that is not a plain yes; its story is shown also when the site does not answer."""
+    try:
+        return remark(handle.verdict.found)
+    except DiamondError:
+        return ""

@@ -15,6 +15,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -22,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest migration. A store that carries it is opened without loading Alembic (a third of a second)."""
 
 APPLICATION_ID = 0x444D4431
@@ -221,4 +222,88 @@ charges = Table(
     Column("settled_at", Float),
     Index("charges_by_account", "site", "account", "reserved_at"),
     Index("charges_by_settling", "settled_at"),
+)
+
+proposals = Table(
+    "proposals",
+    metadata,
+    Column("row", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("standing", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("bundle", LargeBinary, nullable=False),
+    Index("proposals_by_standing", "standing", "row"),
+    Index("proposals_by_channel", "channel", "row"),
+    sqlite_autoincrement=True,
+)
+
+standing_budgets = Table(
+    "standing_budgets",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("expires_at", Float, nullable=False),
+    Column("revoked_at", Float),
+    Column("body", Text, nullable=False),
+)
+
+budget_uses = Table(
+    "budget_uses",
+    metadata,
+    Column("row", Integer, primary_key=True),
+    Column("budget", Text, ForeignKey("standing_budgets.id"), nullable=False),
+    Column("use", Text, nullable=False),
+    Column("unit", Text, nullable=False),
+    Column("amount", Float, nullable=False),
+    Column("at", Float, nullable=False),
+    UniqueConstraint("budget", "use", "unit", name="one_use_once"),
+    sqlite_autoincrement=True,
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+model_calls = Table(
+    "model_calls",
+    metadata,
+    Column("row", Integer, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("prompt_tokens", Integer),
+    Column("answer_tokens", Integer),
+    Column("seconds", Float, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Index("model_calls_by_time", "at"),
+    sqlite_autoincrement=True,
+)
+
+channels = Table(
+    "channels",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("path", Text),
+    Column("foreign_text_at", Float),
+    Column("changed_at", Float, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+switches = Table(
+    "switches",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("on", Boolean, nullable=False),
+    Column("by", Text),
+    Column("at", Float, nullable=False),
 )

@@ -101,6 +101,9 @@ def test_the_smoke_job_runs_for_real_and_is_verified(cli):
     assert re.search(r"^\d\d:\d\d:\d\d  it ended: succeeded$", story, re.MULTILINE), story
     for verb in ("replan", "hold"):
         assert (cli(verb, "smoke_here").status, "has not started" in cli(verb, "smoke_here").err) == (1, True)
+    judged = cli("verdict", "smoke_here")
+    assert (judged.status, judged.out.count("  yes  ")) == (0, 6), judged
+    assert cli.json("verdict", "smoke_here")["correct"] == "yes"
     assert "goes on" in cli("release", "smoke_here").out
     assert "has ended already" in cli("cancel", "smoke_here").out
 

@@ -14,6 +14,7 @@ from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.snapshot import NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.model.states import Phase, ReasonClass, State
 from jupyter_diamond.model.task import Attempt, Captured, NotebookCell, Task, TaskSummary
+from jupyter_diamond.model.verdict import Finding, TaskVerdict
 
 GB = 1 << 30
 
@@ -121,6 +122,19 @@ def tasks() -> list[Task]:
         task("t-slow", "grid", State.TIMEOUT, version=13, created=200000, started_at=ago(190000), ended_at=ago(175600),
              cause="Stopped at its limit of 4 h. Ask for more time, or save and resume."),
     ]  # fmt: skip
+
+
+def verdict(of: Task) -> TaskVerdict:
+    """One that went well but wrote of a loss that is no number; of all others nothing is said."""
+    answer = "no" if of.id == "t-fit" else "yes"
+    finding = Finding(
+        question="clean_log", answer=answer, sentence="Its log shows a loss that is no number.",
+        evidence=("nan_loss: epoch 13 <b>loss</b> nan",), signs=("nan_loss",),
+    )  # fmt: skip
+    return TaskVerdict(
+        task=of.id, name=of.name, state=of.state, attempt=1, correct=answer, findings=(finding,), attempts_left=0,
+        moves_left=0, judged_at=ago(1), sentence=f"`{of.name}` did not do what was asked. {finding.sentence}",
+    )  # fmt: skip
 
 
 def group(ident: str = "g0sweep", name: str = "sweep", count: int = 100, *, version: int, **facts: Any) -> Group:

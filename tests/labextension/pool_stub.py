@@ -223,6 +223,8 @@ class Api(APIHandler):
             return self._answer(ErrorView(code="not_found", message=f"There is no task {ident}."))
         if what == "":
             return self._answer(task)
+        if what == "verdict":
+            return self._answer(canned.verdict(task))
         if what == "decision":
             return self._answer(canned.decision())
         if what == "events":

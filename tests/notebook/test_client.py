@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 
 import pytest
 
@@ -147,3 +148,26 @@ def test_many_threads_share_one_client(client):
     for thread in threads:
         thread.join()
     assert answers == ["0.1.0"] * 12
+
+
+def test_a_closed_client_opens_nothing_anew_and_its_last_answer_closes_the_connections(client, rest):
+    """A thread that waits for events while the session ends must neither be cut off nor leave a socket behind."""
+    answers: list[int] = []
+    thread = threading.Thread(target=lambda: answers.append(client.events(0, wait_s=20).cursor))
+    client.status()
+    line = client._line
+    thread.start()
+    deadline = time.monotonic() + 10
+    while line.users == 0 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    client.close()
+    assert not line.http.is_closed
+    with pytest.raises(ServerUnavailable, match="was closed"):
+        client.status()
+    client_of_another_kernel = DiamondClient(lambda: ServerAddress(rest.url, TOKEN))
+    with client_of_another_kernel:
+        client_of_another_kernel.submit(request(), b"tar")
+    thread.join(10)
+    assert answers == [len(rest.pool.events)]
+    assert line.http.is_closed
+    assert client._line is None

@@ -259,7 +259,8 @@ def test_a_full_quota_is_a_sentence_and_changes_nothing(path):
         from jupyter_diamond.errors import StoreError
         store = Store(Path({str(path)!r}))
         put_task(store, 0)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
+        largest = max(file.stat().st_size for file in Path({str(path.parent)!r}).iterdir() if file.is_file())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest + 100_000, resource.RLIM_INFINITY))
         made = 0
         try:
             for number in range(1, 10_000):
