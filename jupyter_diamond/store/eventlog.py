@@ -23,7 +23,6 @@ _LAST = text("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
 # made once: every write is followed by a look at the log
 _AFTER = select(events).where(events.c.seq > bindparam("cursor")).order_by(events.c.seq).limit(bindparam("most"))
 _APPEND = insert(events).returning(events.c.seq)
-_APPEND_MANY = insert(events)
 _TOLD = select(events.c.seq).where(
     events.c.subject == bindparam("subject"), events.c.dedup_key == bindparam("dedup_key")
 )

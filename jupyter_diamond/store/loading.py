@@ -65,9 +65,11 @@ def _with_attempts(
     if not rows:
         return ()
     theirs: dict[str, list[Attempt]] = {}
-    query = select(attempts.c.task_id, attempts.c.body, attempts.c.last_seen_at).order_by(attempts.c.n)
-    query = query.where(attempts.c.task_id.in_(select(tasks.c.id).where(where)))
-    for task_id, body, last_seen_at in connection.execute(query).all():
+    if where is None:
+        found = connection.execute(_THEIR_ATTEMPTS, {"ids": [row.id for row in rows]})
+    else:
+        found = connection.execute(_ATTEMPTS.where(attempts.c.task_id.in_(select(tasks.c.id).where(where))))
+    for task_id, body, last_seen_at in found.all():
         theirs.setdefault(task_id, []).append(attempt_of(body, last_seen_at))
     return tuple(
         task_of(row, theirs.get(row.id, []), whole(connection, row.group_id) if row.group_id is not None else None)

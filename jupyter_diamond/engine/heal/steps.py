@@ -98,6 +98,8 @@ def never(task: Task, cause: Cause) -> Stop | None:
     """Why nothing follows, where neither its budget nor any plan has a say in that."""
     if task.cancel_requested_by is not None:
         return Stop("You cancelled it.")
+    if _elsewhere(task, cause.failure):
+        return None
     if cause.of_gpu:
         return _more_of_a_gpu(task.attempts[-1])
     return _NEVER.get(cause.failure)
@@ -128,9 +130,9 @@ def _segment(task: Task, envelope: Envelope, because: str) -> Follow:
 def _refused(task: Task, cause: Cause, pin: Envelope) -> Stop | None:
     """Why nothing may follow, if so."""
     attempt, failure = task.attempts[-1], cause.failure
-    elsewhere = _elsewhere(task, failure)
-    if (stop := never(task, cause)) is not None and (task.cancel_requested_by is not None or not elsewhere):
+    if (stop := never(task, cause)) is not None:
         return stop
+    elsewhere = _elsewhere(task, failure)
     if _next_segment(task, failure) and not elsewhere:
         return None if progressed(task) else _no_progress(task)
     if retries_used(task) >= task.healing.retries:
