@@ -12,9 +12,11 @@ from .base import UtcTime, Value
 from .charge import Charge
 from .envelope import Size
 
-Act = Literal["submit", "submit_group", "replan", "cancel", "hold", "release", "smoke", "put_file", "execute"]
+Act = Literal[
+    "submit", "submit_group", "replan", "cancel", "hold", "release", "smoke", "put_file", "execute", "mismatch",
+]  # fmt: skip
 """What a proposal can be about. All of them change something somewhere, or run something."""
-SPENDS: frozenset[Act] = frozenset({"submit", "submit_group", "replan", "release", "smoke"})
+SPENDS: frozenset[Act] = frozenset({"submit", "submit_group", "replan", "release", "smoke", "mismatch"})
 """Acts that can cost something."""
 ToolKind = Literal["read", "act", "spends"]
 Standing = Literal["waiting", "approved", "denied", "done", "void", "expired"]

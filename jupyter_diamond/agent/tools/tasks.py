@@ -168,9 +168,10 @@ async def tail_log(
     }
 
 
-async def _act(
+async def act_on(
     desk: AgentDesk, speaker: Speaker, act: Act, ref: str, *, intent: str, arguments: dict[str, str] | None = None
 ) -> dict[str, Any]:
+    """Do something to a task or group, through the guard: what came of it, or that it needs approval."""
     found = await task_or_group(desk, ref)
     proposal, done = await through_guard(desk, speaker, act, subject=found.id, arguments=arguments, intent=intent)
     if not done:
@@ -188,7 +189,7 @@ async def cancel_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: I
         task: id or name
         reason: why, shown to the user
     """
-    return await _act(desk, speaker, "cancel", task, intent=reason)
+    return await act_on(desk, speaker, "cancel", task, intent=reason)
 
 
 @tool("spends", "tasks", first=True)
@@ -204,7 +205,7 @@ async def replan_task(
         unpin: not bound to the place that was named for it
         reason: why, shown to the user
     """
-    return await _act(desk, speaker, "replan", task, intent=reason, arguments={"unpin": "yes" if unpin else "no"})
+    return await act_on(desk, speaker, "replan", task, intent=reason, arguments={"unpin": "true" if unpin else "false"})
 
 
 @tool("act", "tasks")
@@ -215,7 +216,7 @@ async def hold_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: Int
         task: id or name
         reason: why, shown to the user
     """
-    return await _act(desk, speaker, "hold", task, intent=reason)
+    return await act_on(desk, speaker, "hold", task, intent=reason)
 
 
 @tool("spends", "tasks")
@@ -228,4 +229,4 @@ async def release_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: 
         task: id or name
         reason: why, shown to the user
     """
-    return await _act(desk, speaker, "release", task, intent=reason)
+    return await act_on(desk, speaker, "release", task, intent=reason)
