@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp.
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondAgent.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp,
+    c.DiamondAgent.
     """
 
     name = "jupyter_diamond"
@@ -91,8 +91,10 @@ class DiamondApp(ExtensionApp):
         """What serves agents, with this server's settings."""
         from jupyter_diamond.agent.desk import AgentDesk
 
-        return AgentDesk(service, log=self.log, approvals=DiamondApprovals(parent=self))
-        return AgentDesk(service, log=self.log, settings=DiamondAgent(parent=self))
+        return AgentDesk(
+            service, log=self.log, settings=DiamondAgent(parent=self), approvals=DiamondApprovals(parent=self),
+            serverapp=self.serverapp,
+        )  # fmt: skip
 
     def initialize_handlers(self) -> None:
         """Serve the API."""

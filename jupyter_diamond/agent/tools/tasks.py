@@ -11,9 +11,10 @@ from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.proposal import Act, Speaker
 from jupyter_diamond.model.task import Task
+from jupyter_diamond.model.verdict import TaskVerdict
 
 from .acts import needs_approval, through_guard
-from .answers import foreign
+from .answers import foreign, without_empty
 from .jobs import request_of
 from .needs import Needs
 from .parameters import Names, Ref
@@ -168,10 +169,9 @@ async def tail_log(
     }
 
 
-async def act_on(
+async def _act(
     desk: AgentDesk, speaker: Speaker, act: Act, ref: str, *, intent: str, arguments: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    """Do something to a task or group, through the guard: what came of it, or that it needs approval."""
     found = await task_or_group(desk, ref)
     proposal, done = await through_guard(desk, speaker, act, subject=found.id, arguments=arguments, intent=intent)
     if not done:
@@ -189,7 +189,7 @@ async def cancel_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: I
         task: id or name
         reason: why, shown to the user
     """
-    return await act_on(desk, speaker, "cancel", task, intent=reason)
+    return await _act(desk, speaker, "cancel", task, intent=reason)
 
 
 @tool("spends", "tasks", first=True)
@@ -205,7 +205,7 @@ async def replan_task(
         unpin: not bound to the place that was named for it
         reason: why, shown to the user
     """
-    return await act_on(desk, speaker, "replan", task, intent=reason, arguments={"unpin": "true" if unpin else "false"})
+    return await _act(desk, speaker, "replan", task, intent=reason, arguments={"unpin": "true" if unpin else "false"})
 
 
 @tool("act", "tasks")
@@ -216,7 +216,7 @@ async def hold_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: Int
         task: id or name
         reason: why, shown to the user
     """
-    return await act_on(desk, speaker, "hold", task, intent=reason)
+    return await _act(desk, speaker, "hold", task, intent=reason)
 
 
 @tool("spends", "tasks")
@@ -229,4 +229,60 @@ async def release_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: 
         task: id or name
         reason: why, shown to the user
     """
-    return await act_on(desk, speaker, "release", task, intent=reason)
+    return await _act(desk, speaker, "release", task, intent=reason)
+
+
+@tool("spends", "tasks")
+async def report_mismatch(
+    desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: Annotated[str, Field(min_length=3, max_length=500)]
+) -> dict[str, Any]:
+    """Say that the site of a task is wrong for it: it is left out for this task, and what waits goes elsewhere.
+
+    Use it when the log or the environment shows that the work cannot run there (no such library, wrong processors, a
+    module that is gone), and another site may do. What runs is not ended; if it fails, what follows goes elsewhere,
+    within attempts_left and moves_left. What was pinned stays: replan_task(unpin=true).
+
+    Args:
+        task: id or name
+        reason: what is wrong there, in a sentence
+    """
+    return await _act(desk, speaker, "mismatch", task, intent=reason, arguments={"reason": reason})
+
+
+@tool("read", "tasks", long=True)
+async def get_verdict(desk: AgentDesk, _speaker: Speaker, *, task: Ref) -> dict[str, Any]:
+    """Whether an ended task, or each of a group, did what was asked: six questions, each with its evidence.
+
+    Use it before you report success: a job can end well and have done nothing. It looks at the scheduler's word, the
+    start, the log, the outputs, the size and the end. "unknown" is no yes.
+
+    Args:
+        task: id or name
+    """
+    found = await task_or_group(desk, task)
+    if isinstance(found, Group):
+        group = await desk.service.verdicts.group(found.id)
+        return without_empty({
+            "group": group.group, "correct": group.correct, "answers": dict(group.answers),
+            "first": [_verdict(each) for each in group.first],
+        })  # fmt: skip
+    return _verdict(await desk.service.verdict(found.id))
+
+
+def _verdict(found: TaskVerdict) -> dict[str, Any]:
+    """Its sentences may quote why the job ended, in the job's own words: only those of a plain yes stand unmarked."""
+    return {
+        "task": found.task,
+        "correct": found.correct,
+        "findings": [
+            without_empty({
+                "question": each.question, "answer": each.answer, "signs": list(each.signs),
+                "says": each.sentence if each.answer == "yes" else None,
+                "why": foreign("\n".join((each.sentence, *each.evidence)), f"evidence of {each.question}", 800)
+                if each.answer != "yes" else None,
+            })
+            for each in found.findings
+        ],
+        "attempts_left": found.attempts_left,
+        "moves_left": found.moves_left,
+    }  # fmt: skip
