@@ -26,6 +26,12 @@ LASTS_S = 24 * 3600.0
 """How long a proposal waits for a word, and how long an approval holds."""
 LONGEST_S = 7 * 86_400.0
 
+OFF = (
+    "Agents are switched off: they may look, and nothing is proposed, approved or done for them. Jobs that run go on. "
+    "Switch them on in the sidebar, or with jupyter diamond agents on."
+)
+"""What is said to whoever asks for an act meanwhile."""
+
 ProposalId = Annotated[str, Field(pattern=r"^p[0-9a-f]{10}$")]
 BudgetId = Annotated[str, Field(pattern=r"^b[0-9a-f]{10}$")]
 AgentName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@-]{0,63}$")]

@@ -6,7 +6,9 @@ the time, and foreign text in the conversation are read there, so none of them c
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import hashlib
+import json
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,12 +18,12 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from jupyter_diamond.errors import ApprovalVoid, DiamondError, NeedsApproval, NotFound, PolicyBlocked
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import EventType
-from jupyter_diamond.model.proposal import Need, Proposal, Speaker, Standing
+from jupyter_diamond.model.proposal import OFF, Need, Proposal, Speaker, Standing
 
 from . import audit, budgets, eventlog
 from .audit import Detail
 from .database import Database
-from .proposal_words import OFF, OTHER, foreign_since, refusal, when
+from .proposal_words import OTHER, foreign_since, refusal, when
 from .rows import stored
 from .schema import channels, proposals
 from .switches import agents
@@ -95,7 +97,7 @@ class Proposals:
             }  # fmt: skip
             connection.execute(insert(proposals).values(**row))
             told = {
-                "act": made.terms.act, "title": made.title[:200], "agent": made.by.agent, "channel": made.by.channel,
+                "act": made.terms.act, "site": made.terms.site, "agent": made.by.agent, "channel": made.by.channel,
                 "hash": made.hash, "expires_at": made.expires_at.timestamp(),
             }  # fmt: skip
             _tell(connection, made, "approval.requested", told, at=made.created_at)
@@ -116,7 +118,8 @@ class Proposals:
                 _tell(connection, found, "approval.granted", {"by": by.user, "hash": found.hash}, at=at)
                 _note(connection, found, "proposal.approved", by, at)
                 return found
-            _blocked(connection, found, by, str(problem), at, what="approval.refused")
+            why = problem.code if same else "another hash"
+            _blocked(connection, found, by, why, at, what="approval.refused")
         raise problem
 
     def deny(self, proposal_id: str, reason: str, by: Speaker, at: datetime) -> Proposal:
@@ -150,7 +153,7 @@ class Proposals:
                     _note(connection, found, "act.begun", by, at)
                 return found
             if not isinstance(problem, NeedsApproval):
-                _blocked(connection, found, by, str(problem), at)
+                _blocked(connection, found, by, f"{problem.code}, it is {found.standing}", at)
         raise problem
 
     @staticmethod
@@ -206,14 +209,17 @@ class Proposals:
             return found
 
     def void(self, proposal_id: str, reason: str, by: Speaker, at: datetime, *, code: str = "") -> Proposal:
-        """What was approved is not what would happen: it is never done, and takes nothing of a budget."""
+        """What was approved is not what would happen: it is never done, and takes nothing of a budget.
+
+        ``code``: that of an error, whose words may be a site's: they are shown to the user, and stand in no audit.
+        """
         with self._database.write() as connection:
             found = _get(connection, proposal_id)
             if found.standing not in _OPEN:
                 return found
             found = _change(connection, found, {"standing": "void", "reason": reason})
             budgets.release(connection, found.id)
-            _blocked(connection, found, by, reason, at, what="proposal.void", code=code)
+            _blocked(connection, found, by, code or reason, at, what="proposal.void")
             return found
 
     def blocked(self, proposal_id: str | None, by: Speaker, why: str, at: datetime) -> None:
@@ -315,21 +321,32 @@ def _note(  # noqa: PLR0917 - who, what and when are what a line is made of
         "bundle_sha256": terms.bundle_sha256, "script_sha256": terms.script_sha256,
         "proposed_by": found.by.agent or found.by.user, "proposed_in": found.by.channel,
         "at_most": found.at_most, "unit": charge.unit if charge is not None else None, "budget": found.budget,
-        "argv": terms.arguments.get("command"), **(more or {}),
+        "arguments_sha256": _digest(terms.arguments), **(more or {}),
     }  # fmt: skip
     told = {name: value for name, value in detail.items() if value not in (None, "")}
     audit.append(connection, what, by, subject=f"proposal:{found.id}", hash_=found.hash, detail=told, at=at)
 
 
-def _blocked(
-    connection: Connection, found: Proposal | None, by: Speaker, why: str, at: datetime, *,
-    what: str = "act.refused", code: str = "",
-) -> None:  # fmt: skip
+def _digest(arguments: Mapping[str, str]) -> str:
+    """Of a command, or a file's name: an agent may have put into them what it read somewhere."""
+    if not arguments:
+        return ""
+    return hashlib.sha256(json.dumps(dict(arguments), sort_keys=True).encode()).hexdigest()
+
+
+def _blocked(  # noqa: PLR0917 - as above
+    connection: Connection,
+    found: Proposal | None,
+    by: Speaker,
+    why: str,
+    at: datetime,
+    what: str = "act.refused",
+) -> None:
+    """``why`` is in words of ours, without any that came from elsewhere."""
     told = {"why": why[:500], "user": by.user, "agent": by.agent, "channel": by.channel}
     subject = "agents" if found is None else f"proposal:{found.id}"
     eventlog.append(connection, "policy.blocked", subject, told, at=at)
-    more = {"why": why[:500], "code": code}
     if found is not None:
-        _note(connection, found, what, by, at, more)
+        _note(connection, found, what, by, at, {"why": why[:500]})
     else:
-        audit.append(connection, what, by, subject=subject, detail=more, at=at)
+        audit.append(connection, what, by, subject=subject, detail={"why": why[:500]}, at=at)
