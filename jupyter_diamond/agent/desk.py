@@ -43,7 +43,6 @@ class AgentDesk:
         if self.models.settings.ranking and self.models.configured:
             ranker = Ranker(self.models)
             service.reorder = lambda decision: ranker(decision, Speaker(user="", agent="ranking", channel="rest"))
-        """The language model, where one is set up."""
         self.chats = Chats(self, serverapp, log)
         """Jupyter AI's chats, where this server has them."""
 
