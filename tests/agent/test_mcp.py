@@ -114,7 +114,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(self.body)
 
-    do_GET = do_POST = answer
+    do_GET = do_POST = answer  # noqa: N815 - as it is called
 
     def log_message(self, *_):
         pass
