@@ -13,6 +13,7 @@ from datetime import timedelta
 import pytest
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import McpError
 
 from jupyter_diamond.agent.tools.registry import all_specs
 from jupyter_diamond.errors import ServerUnavailable
@@ -73,15 +74,16 @@ async def test_an_agent_looks_proposes_waits_through_a_restart_and_reads_the_res
             assert (await use(agent, "submit_task", **fit))["task"] == task, "asked again, it is the same task"
             assert (await use(agent, "wait_task", task=task, until="running"))["state"] == "running"
 
-            heard: list[str] = []
+            given_up = asyncio.create_task(agent.call_tool("wait_task", {"task": task, "at_most": "10m"}, WAIT))
+            await asyncio.sleep(0.2)
+            number = agent._request_id - 1
+            told = types.CancelledNotification(params=types.CancelledNotificationParams(requestId=number))
+            await agent.send_notification(types.ClientNotification(told))
+            with pytest.raises(McpError, match="cancelled"):
+                await given_up
 
-            async def progress(_done, _total, message):
-                heard.append(message)
-
-            waiting = asyncio.create_task(
-                agent.call_tool("wait_task", {"task": task, "at_most": "10m"}, WAIT, progress_callback=progress)
-            )
-            await asyncio.sleep(0.5)
+            waiting = asyncio.create_task(agent.call_tool("wait_task", {"task": task, "at_most": "10m"}, WAIT))
+            await asyncio.sleep(0.2)
             await asyncio.to_thread(server.restart)
             gate.touch()
             ended = (await waiting).structuredContent
@@ -146,7 +148,27 @@ async def test_what_is_wrong_with_the_server_is_a_sentence(status, body, said):
     assert said in answer.content["message"]
 
 
-async def test_a_server_that_is_gone_is_said_and_what_to_do():
+async def test_waiting_goes_on_step_by_step_and_says_how_far_it_is():
+    told: list[tuple[float, str]] = []
+
+    async def progress(done: float, message: str) -> None:
+        told.append((done, message))
+        await asyncio.sleep(0.4)  # as long as a server would have waited
+
+    body = json.dumps({"tool": "wait_task", "content": {"over": False, "name": "fit", "state": "running"}}).encode()
+    with answering(200, body) as address:
+        remote = Remote(lambda: address)
+        answer = await call(remote, "wait_task", {"task": "fit", "at_most": "1s"}, "tester", progress)
+        wrong = await call(remote, "wait_task", {"task": "fit", "at_most": "soon"}, "tester", progress)
+        await remote.close()
+    assert answer.content["over"] is False
+    assert {message for _, message in told} == {"fit: running"}
+    assert 2 <= len(told) <= 4
+    assert (wrong.error, wrong.content["error"]) == (True, "invalid_request")
+
+
+async def test_a_server_that_is_gone_is_said_and_what_to_do(monkeypatch):
+    monkeypatch.setattr("jupyter_diamond.mcp.PAUSES_S", (0.01, 5.0))
     with answering(200, b"") as address:
         pass
     remote = Remote(lambda: address)
