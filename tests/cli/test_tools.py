@@ -30,7 +30,7 @@ def test_a_tool_is_called_and_what_changes_something_waits_for_a_word(cli: Cli, 
     asked = cli("tool", "submit_task", "name=cli_fit", f"source=@{source}", "time=5m", "--as", "claude", "--json")
     proposal = asked.json["content"]["needs_approval"]["proposal"]
     assert cli("tool", "get_proposal", f"proposal={proposal}").json["standing"] == "waiting"
-    assert not any(task["name"] == "cli_fit" for task in cli.json("tasks").get("tasks", []))
+    assert not any(task["name"] == "cli_fit" for task in cli.json("tasks")["tasks"])
     options = cli("tool", "plan_placement", 'options={"objective": "earliest_start"}')
     assert options.json["objective"] == "earliest_start"
 
