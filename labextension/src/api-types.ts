@@ -141,7 +141,7 @@ export interface Checkpoint {
 export interface Decision {
   made_at: string;
   snapshot_id: number;
-  mode: 'rules' | 'pinned';
+  mode: 'rules' | 'pinned' | 'model';
   envelope: Envelope;
   candidates: Candidate[];
   chosen: number | null;
@@ -152,6 +152,7 @@ export interface Decision {
   objective: 'earliest_completion' | 'earliest_start' | 'lowest_cost' | 'least_waste' | 'prefer_site' | 'shortest_queue' | 'best_feasible' | 'random';
   alternatives: number[];
   warnings: string[];
+  ranking: string;
 }
 
 /** Whom the scheduler lets into a partition, beyond what it hides. Empty: nobody is kept out by that rule. */
