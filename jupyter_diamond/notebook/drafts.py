@@ -132,10 +132,23 @@ def head_text(draft: Draft, *, sends: bool = False) -> Text:
     return Text(f"{draft.rationale}\nA draft{by}; confidence {draft.confidence:.2f} of 1. {sent}")
 
 
+def _by_reason(refusals: Iterable[str]) -> list[str]:
+    """Refusals with one reason in one line, those of most places first."""
+    places: dict[str, list[str]] = {}
+    for each in refusals:
+        place, _, reason = each.partition(": ")
+        places.setdefault(reason, []).append(place)
+    ordered = sorted(places.items(), key=lambda item: -len(item[1]))
+    return [
+        f"- {', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}: {reason}"
+        for reason, names in ordered[:12]
+    ]
+
+
 def foot_text(draft: Draft, paste: str) -> Text:
     """Where it would go, what is not known, and the line to paste."""
     lines = [draft.where] if draft.where else []
-    lines += [f"- {each}" for each in draft.refusals[:20] if each not in draft.where]
+    lines += _by_reason(draft.refusals)
     if draft.unknown:
         lines += ["Not known:", *(f"- {each}" for each in draft.unknown)]
     if draft.problems:

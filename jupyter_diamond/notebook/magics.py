@@ -99,6 +99,19 @@ def _waiting_parsers() -> dict[str, OptionParser]:
     return found
 
 
+def _login_parsers() -> dict[str, OptionParser]:
+    """Of the login at Globus."""
+    found = {
+        "auth": _parser("auth", "Who you are to Globus, how, and until when."),
+        "login": _parser(
+            "login", "Log in to Globus: open a link, allow the access, paste the code that its page shows."
+        ),
+        "logout": _parser("logout", "Revoke the Globus login and delete its tokens."),
+    }
+    found["login"].add_argument("--web", action="store_true", help="come back through the browser")
+    return found
+
+
 def parsers() -> dict[str, OptionParser]:
     """The grammar of every subcommand."""
     found = {
@@ -122,16 +135,11 @@ def parsers() -> dict[str, OptionParser]:
         **_waiting_parsers(),
         "explain": _parser("explain", "The stored decision: why it went where it went.", task=True),
         "events": _parser("events", "What happened, oldest first.", task=False),
-        "auth": _parser("auth", "Who you are to Globus, how, and until when."),
-        "login": _parser(
-            "login", "Log in to Globus: open a link, allow the access, paste the code that its page shows."
-        ),
-        "logout": _parser("logout", "Revoke the Globus login and delete its tokens."),
+        **_login_parsers(),
     }
     found["explain"].add_argument(
         "--as", dest="form", choices=("text", "table"), help="plain text, or a DataFrame of all candidates"
     )
-    found["login"].add_argument("--web", action="store_true", help="come back through the browser")
     found["history"].add_argument("SITE", help="a site's name")
     found["history"].add_argument("--hours", type=positive, default=24, metavar="N", help="the last N hours (24)")
     found["sites"].add_argument("--refresh", action="store_true", help="ask the sites now")

@@ -176,25 +176,7 @@ def submit_parser() -> OptionParser:
     add_sweep(parser)
     add("--lang", choices=_LANGUAGES, default="python", help="python (default) or bash")
     add("--again", action="store_true", help="send it even though the same cell is still active")
-    budget = Healing()
-    add(
-        "--retries", type=counted, default=budget.retries, metavar="N",
-        help=f"how many attempts may follow failed ones of it ({budget.retries}); its own errors are never tried again",
-    )  # fmt: skip
-    add(
-        "--moves", type=counted, default=budget.moves, metavar="N",
-        help=f"how many times it may go on at another site ({budget.moves})",
-    )  # fmt: skip
-    add(
-        "--segments", type=positive, default=budget.segments, metavar="N",
-        help=f"into how many parts time limits may cut it ({budget.segments}): a cell that saves checkpoints and goes "
-        "on from the newest, see help(jupyter_diamond.checkpoint)",
-    )  # fmt: skip
-    add(
-        "--warn", type=warning, default=Healing(), metavar="[SIGNAL@]TIME",
-        help="how long before its time limit checkpoint.warned() becomes true: 5m; default 2m, or a fifth of a short "
-        "limit; 0 for never; USR1@5m to hear of it by another signal than USR2",
-    )  # fmt: skip
+    _add_healing(parser)
     add("--wait", action="store_true", help="do not return before the task has ended")
     add("--dry-run", action="store_true", help="show what would travel and where it would go; send nothing")
     add(
@@ -224,6 +206,30 @@ def draft_parser() -> OptionParser:
     add_draft(parser)
     add_needs(parser)
     return parser
+
+
+def _add_healing(parser: argparse.ArgumentParser) -> None:
+    """What it may do by itself when it fails, and how it hears of its time limit."""
+    add = parser.add_argument
+    budget = Healing()
+    add(
+        "--retries", type=counted, default=budget.retries, metavar="N",
+        help=f"how many attempts may follow failed ones of it ({budget.retries}); its own errors are never tried again",
+    )  # fmt: skip
+    add(
+        "--moves", type=counted, default=budget.moves, metavar="N",
+        help=f"how many times it may go on at another site ({budget.moves})",
+    )  # fmt: skip
+    add(
+        "--segments", type=positive, default=budget.segments, metavar="N",
+        help=f"into how many parts time limits may cut it ({budget.segments}): a cell that saves checkpoints and goes "
+        "on from the newest, see help(jupyter_diamond.checkpoint)",
+    )  # fmt: skip
+    add(
+        "--warn", type=warning, default=Healing(), metavar="[SIGNAL@]TIME",
+        help="how long before its time limit checkpoint.warned() becomes true: 5m; default 2m, or a fifth of a short "
+        "limit; 0 for never; USR1@5m to hear of it by another signal than USR2",
+    )  # fmt: skip
 
 
 def import_parser() -> OptionParser:

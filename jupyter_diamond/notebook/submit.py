@@ -62,14 +62,9 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
     )
     preflight(taken)
     if options.draft:
-        from .drafts import of_capture, show  # reads code: not when the extension is loaded
-
-        asked = of_capture(taken, cell, words=options.words, given=options.given, model=options.model)
-        drafted = session.client.draft(asked)
-        show(drafted, f"%%diamond_submit {options.name}", sends=options.draft == "go")
+        options = _drafted(session, options, taken, cell)
         if options.draft == "show":
             return None
-        options = replace(options, envelope=drafted.envelope)
     for warning in (*taken.warnings, *segment_notes(options, taken)):
         print(warning)  # noqa: T201 - said above the card
     if options.dry_run:
@@ -86,6 +81,16 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
     if options.wait:
         handle.wait()
     return handle
+
+
+def _drafted(session: Session, options: SubmitOptions, taken: Capture, cell: str) -> SubmitOptions:
+    """The draft is shown; the options with its envelope."""
+    from .drafts import of_capture, show  # reads code: not when the extension is loaded
+
+    asked = of_capture(taken, cell, words=options.words, given=options.given, model=options.model)
+    drafted = session.client.draft(asked)
+    show(drafted, f"%%diamond_submit {options.name}", sends=options.draft == "go")
+    return replace(options, envelope=drafted.envelope)
 
 
 def _hand_in(session: Session, options: SubmitOptions, request: TaskRequest, bundle: Bundle) -> TaskHandle:

@@ -75,7 +75,10 @@ async def test_200_gb_for_each_accelerator_is_refused_at_every_site_with_a_reaso
     assert named == {each.site for each in service.snapshot.sites}
     assert all(len(each.partition(": ")[2]) > 10 for each in found.refusals)
     assert "You asked for 200G per GPU" in found.where
-    assert {"delta:gpuH200x8: Its GPUs have 141G each: ask for at most --gpu-memory 141G.", "delta:cpu: It has no GPU."} <= set(found.refusals)
+    assert {
+        "delta:gpuH200x8: Its GPUs have 141G each: ask for at most --gpu-memory 141G.",
+        "delta:cpu: It has no GPU.",
+    } <= set(found.refusals)
 
 
 async def test_a_site_that_is_not_there_is_told(drafter):
