@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -13,12 +12,12 @@ from pathlib import Path
 
 from jupyter_diamond import __version__, settings
 from jupyter_diamond.engine import lookaround
-from jupyter_diamond.engine.batch import Inputs, newest
+from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.groups.desk import GroupDesk
-from jupyter_diamond.engine.intake import Agreed, check_bundle, first_attempt, twin_of
+from jupyter_diamond.engine.intake import Agreed, check_bundle, twin_of
 from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
@@ -30,12 +29,13 @@ from jupyter_diamond.engine.preflights import tried
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.taking import take
 from jupyter_diamond.engine.verdicts import Verdicts
 from jupyter_diamond.errors import Infeasible, InvalidRequest, OverBudget
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.charge import Charges
-from jupyter_diamond.model.decision import Candidate, Decision
+from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.event import Event
@@ -43,7 +43,7 @@ from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
-from jupyter_diamond.model.states import Phase, State
+from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.verdict import TaskVerdict
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
@@ -263,37 +263,9 @@ class DiamondService:
             raise Infeasible(f"{choice.site} is simulated: nothing was submitted. Choose another site.")
         if agreed is not None:
             agreed(decision)
-        return await self._take(request, bundle, decision, choice)
-
-    async def _take(self, request: TaskRequest, bundle: bytes, decision: Decision, choice: Candidate) -> Submitted:
-        """Store the task and hand it to the engine."""
-        task_id, now = f"t{secrets.token_hex(5)}", from_epoch(time.time())
-        attempt = first_attempt(choice, now)
-        folder = await self.engine.folder_for(attempt)
-        if folder is not None:  # task and intent are stored in one: a cell is to be with its scheduler in no time
-            attempt = attempt.model_copy(update={"state": State.SUBMITTING, "folder": folder, "submissions": 1})
-        inputs = Inputs(request, secrets.token_hex(32), bundle, announced=folder is not None)
-        if not inputs.small:
-            await asyncio.to_thread(self._spool.save, task_id, bundle)
-
-        def create() -> tuple[Task, bool]:
-            if inputs.small:
-                self._spool.save(task_id, bundle)
-            return self._ledger.store.create_task(
-                request, task_id=task_id, key=inputs.key, decision=decision, attempt=attempt,
-                why_here=decision.sentence, at=now, caps=self._caps,
-            )  # fmt: skip
-
-        try:
-            task, created = await self._ledger.write(create)
-        except OverBudget:  # another submission was faster
-            await asyncio.to_thread(self._spool.drop, task_id)
-            raise
-        if created:
-            self.engine.adopt(task, inputs)
-        else:
-            await asyncio.to_thread(self._spool.drop, task_id)
-        return Submitted(task=task, created=created)
+        return await take(
+            request, bundle, decision, engine=self.engine, ledger=self._ledger, spool=self._spool, caps=self._caps
+        )
 
     def _known(self, request: TaskRequest) -> tuple[Task | None, tuple[Task, ...]]:
         """In the store's thread: the task of this very request, and the active ones of its name."""

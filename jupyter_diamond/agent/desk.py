@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.model.proposal import Speaker
 from jupyter_diamond.settings import DiamondAgent, DiamondApprovals
 
+from .chat.chats import Chats
 from .drafting.drafter import Drafter
 from .guard.guard import Guard
 from .models.access import Models
@@ -29,6 +30,7 @@ class AgentDesk:
         log: logging.Logger,
         settings: DiamondAgent | None = None,
         approvals: DiamondApprovals | None = None,
+        serverapp: Any = None,
     ) -> None:
         self.service = service
         self.log = log
@@ -41,6 +43,8 @@ class AgentDesk:
         if self.models.settings.ranking and self.models.configured:
             ranker = Ranker(self.models)
             service.reorder = lambda decision: ranker(decision, Speaker(user="", agent="ranking", channel="rest"))
+        self.chats = Chats(self, serverapp, log)
+        """Jupyter AI's chats, where this server has them."""
 
     @cached_property
     def tools(self) -> Toolbox:
@@ -52,7 +56,9 @@ class AgentDesk:
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
         await self.guard.start()
+        await self.chats.start()
 
     async def stop(self) -> None:
         """Stop it; the service still answers."""
+        await self.chats.stop()
         await self.models.close()

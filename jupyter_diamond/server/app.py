@@ -92,8 +92,9 @@ class DiamondApp(ExtensionApp):
         from jupyter_diamond.agent.desk import AgentDesk
 
         return AgentDesk(
-            service, log=self.log, settings=DiamondAgent(parent=self), approvals=DiamondApprovals(parent=self)
-        )
+            service, log=self.log, settings=DiamondAgent(parent=self), approvals=DiamondApprovals(parent=self),
+            serverapp=self.serverapp,
+        )  # fmt: skip
 
     def initialize_handlers(self) -> None:
         """Serve the API."""

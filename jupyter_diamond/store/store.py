@@ -26,6 +26,7 @@ from . import attempt_rows, eventlog, follows, history, leases, loading, outcome
 from .attempt_book import AttemptBook
 from .audit import AuditBook
 from .budgets import Budgets
+from .channels import Channels
 from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
@@ -51,6 +52,7 @@ class Store:
         self.charges = ChargeBook(self._database)
         self.attempts = AttemptBook(self._database)
         self.continuations = Continuations(self._database)
+        self.channels = Channels(self._database)
         self.groups = Groups(self._database)
         self.proposals = Proposals(self._database)
         self.budgets = Budgets(self._database)

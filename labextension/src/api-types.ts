@@ -506,6 +506,37 @@ export interface PartitionPolicy {
 /** The four things a user needs to tell apart. */
 export type Phase = 'PENDING' | 'RUNNING' | 'ENDED' | 'UNKNOWN';
 
+/** One act that an agent wants to do, as it is shown to the user before anything happens. */
+export interface Proposal {
+  id: string;
+  hash: string;
+  terms: Terms;
+  title: string;
+  why: string;
+  intent: string;
+  asked: string;
+  source: string;
+  script: string;
+  starts_in_s: number | null;
+  runs_s: number | null;
+  predicted: number | null;
+  tries: number;
+  notes: string[];
+  by: Speaker;
+  created_at: string;
+  expires_at: string;
+  standing: 'waiting' | 'approved' | 'denied' | 'done' | 'void' | 'expired';
+  reason: string;
+  decided_by: string | null;
+  decided_at: string | null;
+  budget: string | null;
+  began_at: string | null;
+  task: string | null;
+  result: string;
+  told: boolean;
+  changed: string[];
+}
+
 /** One QOS with its limits. */
 export interface Qos {
   name: string;
@@ -657,6 +688,14 @@ export interface Span {
   max: number;
 }
 
+/** Who asks. ``user`` is whom the Jupyter server authenticated; ``agent`` None: that person, with their own hands. */
+export interface Speaker {
+  user: string;
+  agent: string | null;
+  channel: string;
+  guest: boolean;
+}
+
 /** The canonical state of an attempt, and of its task. UNKNOWN is a state; absence is not an end. */
 export type State = 'waiting' | 'staging_in' | 'submitting' | 'submit_unknown' | 'pending' | 'configuring' | 'running' | 'suspended' | 'completing' | 'unknown' | 'completed' | 'failed' | 'cancelled' | 'timeout' | 'out_of_memory' | 'node_fail' | 'preempted' | 'rejected' | 'deadline' | 'lost';
 
@@ -734,6 +773,23 @@ export interface TaskVerdict {
   attempts_left: number;
   moves_left: number;
   judged_at: string;
+}
+
+/** What an approval is bound to. Everything that decides what happens and what it costs is in here. */
+export interface Terms {
+  act: 'submit' | 'submit_group' | 'replan' | 'cancel' | 'hold' | 'release' | 'smoke' | 'put_file' | 'execute' | 'mismatch';
+  subject: string;
+  site: string | null;
+  partition: string | null;
+  account: string | null;
+  size: Size | null;
+  request_sha256: string;
+  bundle_sha256: string;
+  script_sha256: string;
+  charge: Charge | null;
+  members: number | null;
+  data: string[];
+  arguments: { [key: string]: string };
 }
 
 /** One rule's answer for one candidate. */

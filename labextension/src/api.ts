@@ -12,6 +12,7 @@ import type {
   Login,
   LoginStart,
   MemberSummary,
+  Proposal,
   ResultView,
   Snapshot,
   Status,
@@ -123,6 +124,24 @@ export class PoolApi {
 
   logout(): Promise<Login> {
     return this._ask('login', {}, undefined, 'DELETE');
+  }
+
+  /** As it is now, with what is different from what was proposed. */
+  proposal(id: string): Promise<Proposal> {
+    return this._ask(`proposals/${encodeURIComponent(id)}`);
+  }
+
+  /** What waits for the user's word, newest first. */
+  async proposals(standing: string, limit = 100): Promise<Proposal[]> {
+    return (await this._ask<{ proposals: Proposal[] }>('proposals', { standing, limit })).proposals;
+  }
+
+  approve(id: string, hash: string): Promise<Proposal> {
+    return this._ask(`proposals/${encodeURIComponent(id)}/approve`, {}, { hash });
+  }
+
+  deny(id: string, reason: string): Promise<Proposal> {
+    return this._ask(`proposals/${encodeURIComponent(id)}/deny`, {}, { reason });
   }
 
   private async _ask<T>(path: string, query: Query = {}, body?: object, method = 'GET'): Promise<T> {

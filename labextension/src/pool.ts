@@ -8,6 +8,7 @@ import { ApiFailure, PoolApi } from './api';
 import type { Group, Snapshot, TaskSummary } from './api-types';
 import { Coalescer } from './coalesce';
 import { LoginModel } from './loginmodel';
+import { Proposals } from './proposals';
 
 export const SCHEMA = 'https://schema.jupyter-diamond.org/pool/v1';
 
@@ -39,6 +40,7 @@ export class PoolModel implements IDisposable {
   ) {
     this._services = services;
     this.login = new LoginModel(api);
+    this.proposals = new Proposals(api);
     this.login.announced.connect((_, sentence) => this.announced.emit(sentence));
     services.events.stream.connect(this._onEvent, this);
     document.addEventListener('visibilitychange', this._onReturn);
@@ -55,6 +57,7 @@ export class PoolModel implements IDisposable {
   readonly groupsEnded = new Signal<this, readonly Group[]>(this);
 
   readonly login: LoginModel;
+  readonly proposals: Proposals;
   link: Link = { kind: 'connecting' };
   snapshot: Snapshot | null = null;
   /** Active ones first, then ended ones; both newest first. */
@@ -164,6 +167,7 @@ export class PoolModel implements IDisposable {
     this._sitesSoon.dispose();
     this._loginSoon.dispose();
     this.login.dispose();
+    this.proposals.dispose();
     Signal.clearData(this);
   }
 
@@ -171,6 +175,7 @@ export class PoolModel implements IDisposable {
     const [snapshot] = await Promise.all([this.api.sites(), this._fetchTasks(), this.login.fetch()]);
     this.snapshot = snapshot;
     this.link = { kind: 'ready' };
+    this.proposals.hear('');
     this.changed.emit();
   }
 
@@ -274,7 +279,11 @@ export class PoolModel implements IDisposable {
     if (typeof emission['version'] === 'number') {
       this._seen = Math.max(this._seen, emission['version']);
     }
-    const { kind } = emission as { kind?: unknown };
+    const { kind, id } = emission as { kind?: unknown; id?: unknown };
+    if (kind === 'proposal') {
+      this.proposals.hear(String(id));
+      return;
+    }
     (kind === 'login' ? this._loginSoon : kind === 'site' ? this._sitesSoon : this._tasksSoon).ask();
   }
 

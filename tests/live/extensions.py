@@ -10,6 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 OF_THE_CHAT = (
     "jupyter_ai_acp_client", "jupyter_ai_chat_commands", "jupyter_ai_persona_manager", "jupyter_ai_router",
     "jupyter_ai_tools", "jupyter_live_content", "jupyter_server_mcp", "jupyterlab_chat", "jupyterlab_commands_toolkit",
@@ -43,3 +48,16 @@ def server_configuration(lab_extensions: Path, *, chat: bool) -> dict[str, Any]:
     if not chat:
         configuration["LabApp"] = {"labextensions_path": [str(lab_extensions)]}
     return configuration
+
+
+def own_entry_points(folder: Path) -> Path:
+    """A folder for the Python path that says what this checkout's entry points are: an editable install keeps a copy."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    about = folder / f"jupyter_diamond-{project['version']}.dist-info"
+    about.mkdir(parents=True, exist_ok=True)
+    lines = [f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"]
+    (about / "METADATA").write_text("".join(lines))
+    points = [("console_scripts", project["scripts"]), *project.get("entry-points", {}).items()]
+    told = [f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in every.items()) for group, every in points]
+    (about / "entry_points.txt").write_text("\n".join(told))
+    return folder

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import nbformat
 
-from tests.live.extensions import NO_NEWS, QUIET, link_lab_extensions, server_configuration
+from tests.live.extensions import NO_NEWS, QUIET, link_lab_extensions, own_entry_points, server_configuration
 from tests.live.kernel import JupyterError, Kernel, OnOutput
 from tests.live.ports import free_port
 
@@ -55,6 +55,7 @@ def private_environment(
     link_lab_extensions(data / "labextensions", PACKAGE / "labextension")
     configuration = server_configuration(data / "labextensions", chat=chat)
     (config / "jupyter_server_config.json").write_text(json.dumps(configuration))
+    ours = [str(own_entry_points(base / "entry_points"))] if chat else []
     environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     environment |= {
         "JUPYTER_CONFIG_DIR": str(config),
@@ -65,7 +66,7 @@ def private_environment(
         "GLOBUS_COMPUTE_USER_DIR": str(base / "globus_compute"),
         "JUPYTER_DIAMOND_STORE": str(base / "diamond" / "store.sqlite"),
         "JUPYTER_DIAMOND_SITES": str(sites or base / "sites.yaml"),
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH")))),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(REPOSITORY), *ours, os.environ.get("PYTHONPATH")))),
         **QUIET,
         **(extra or {}),
     }

@@ -1,0 +1,143 @@
+"""Answers to looks, in a chat's Markdown: the pool, what is idle, tasks, a decision, a draft. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.draft import Draft
+from jupyter_diamond.model.looks import Idle
+from jupyter_diamond.model.snapshot import Snapshot
+from jupyter_diamond.model.states import Phase
+from jupyter_diamond.model.task import Task, TaskSummary
+from jupyter_diamond.notebook.tables import idle_text
+from jupyter_diamond.notebook.vocabulary import GLYPH, HEALTH, LOOK, age, byte_size, clock, place_text, trouble_text
+from jupyter_diamond.notebook.wall_text import bar, free_text, sum_text
+from jupyter_diamond.notebook.wall_view import cap_text, wall
+from jupyter_diamond.placement.explain import sections
+
+from .markdown import block, code, table, text
+
+_MOST_ROWS = 20
+
+
+def wall_text(snapshot: Snapshot, now: datetime) -> str:
+    """What is free, a row a partition; each site with the age of its numbers."""
+    seen = wall(snapshot, now)
+    head = " · ".join(f"{sum_text(total)} {total['label']}" for total in seen["strip"]["sums"])
+    rows = []
+    for name in seen["order"]:
+        for row in seen["rows"].get(name, {}).values():
+            pending = "?" if row["pending"] is None else f"{row['pending']:,}"
+            place = code(place_text(name, row["name"]))
+            rows.append([place, bar(row), text(free_text(row)), pending, text(row["cap"])])
+    lines = [head]
+    if rows:
+        more = f"\n\n…and {len(rows) - _MOST_ROWS} more: `%diamond wall` shows all." if len(rows) > _MOST_ROWS else ""
+        heads = ["place", "busy", "free", "pending", "limit"]
+        lines.append(table(heads, rows[:_MOST_ROWS], frozenset({2, 3, 4})) + more)
+    lines.append("\n".join(f"- {_site(site, now)}" for site in snapshot.sites))
+    return "\n\n".join(lines)
+
+
+def _site(site: object, now: datetime) -> str:
+    look = HEALTH[site.health]  # type: ignore[attr-defined]
+    read = site.read_at  # type: ignore[attr-defined]
+    when = "never read" if read is None else f"read {age((now - read).total_seconds())} ago"
+    simulated = " (simulated)" if site.simulated else ""  # type: ignore[attr-defined]
+    name, trouble = site.site, trouble_text(site, now)  # type: ignore[attr-defined, arg-type]
+    return f"{GLYPH[look.mark]} {code(name)}{simulated} {look.word}, {when}. {text(trouble)}".rstrip()
+
+
+def idle_places(found: Idle, now: datetime) -> str:
+    """Where such a job could start now."""
+    heads = ["place", "jobs now", "GPU", "limit", "age"]
+    rows = []
+    for place in found.places[:_MOST_ROWS]:
+        memory = "" if place.gpu_memory_bytes is None else f" {byte_size(place.gpu_memory_bytes)}"
+        rows.append([
+            code(place_text(place.site, place.partition)) + (" (simulated)" if place.simulated else ""),
+            "?" if place.jobs_now is None else f"{place.jobs_now:,}", text(f"{place.gpu_model or ''}{memory}"),
+            text(cap_text(place.walltime_cap_s)), age((now - place.read_at).total_seconds()),
+        ])  # fmt: skip
+    beside = text(idle_text(found), 1500)
+    return "\n\n".join(filter(None, [table(heads, rows, frozenset({1, 3, 4})) if rows else "", beside]))
+
+
+def tasks_text(tasks: Iterable[TaskSummary], now: datetime, *, here: Mapping[str, object]) -> str:
+    """Those of this chat first, then the newest others."""
+    every = sorted(tasks, key=lambda each: each.id not in here)
+    rows = [_task_row(each, now) for each in every[:_MOST_ROWS]]
+    if not rows:
+        return "No task is under way."
+    return table(["task", "state", "where", "elapsed / limit", ""], rows, frozenset({3}))
+
+
+def _task_row(task: TaskSummary, now: datetime) -> list[str]:
+    look = LOOK[task.state]
+    elapsed = "" if task.started_at is None else clock(((task.ended_at or now) - task.started_at).total_seconds())
+    limit = f" / {clock(task.walltime_s)}" if elapsed and task.walltime_s else ""
+    return [
+        f"{code(task.name)} {task.id}", f"{GLYPH[look.mark]} {look.word}",
+        code(place_text(task.site, task.partition)) if task.site else "", f"{elapsed}{limit}",
+        text(task.trouble or task.cause, 160),
+    ]  # fmt: skip
+
+
+def task_line(task: Task, now: datetime) -> str:
+    """``● running on delta:gpu · job 812345 · 00:41 of 04:00``: the line of a chat that is edited."""
+    attempt, look = task.attempt, LOOK[task.state]
+    said = [f"{GLYPH[look.mark]} {look.word}"]
+    if attempt is None:
+        return said[0]
+    said[0] += f" on {code(place_text(attempt.site, attempt.partition))}"
+    if attempt.native is not None:
+        said.append(f"job {code(str(attempt.native))}")
+    if attempt.started_at is not None and task.phase is not Phase.PENDING:
+        ran = ((attempt.ended_at or now) - attempt.started_at).total_seconds()
+        said.append(f"{clock(ran)} of {clock(attempt.size.walltime_s)}")
+    if len(task.attempts) > 1:
+        said.append(f"attempt {len(task.attempts)}: {text(attempt.why, 200)}" if attempt.why else "")
+    if task.phase is Phase.PENDING and attempt.reason:
+        said.append(text(attempt.reason, 100))
+    return " · ".join(filter(None, said))
+
+
+def decision_text(decision: Decision, about: str, now: datetime) -> str:
+    """The stored answer to *why here*: the sentence first."""
+    lines = [f"{about} {text(decision.sentence)}".strip()]
+    for title, said in sections(decision):
+        lines.append(f"{title}:\n" + "\n".join(f"- {text(each, 400)}" for each in said[:6]))
+    taken = age((now - decision.made_at).total_seconds())
+    return "\n\n".join(
+        [*lines, f"Decided {taken} ago, by the {'rules' if decision.mode == 'rules' else 'pin you set'}."]
+    )
+
+
+def draft_text(draft: Draft, *, asked_model: str) -> str:
+    """What it would ask for and why each, what it does not know, and how sure it is."""
+    line = " ".join(f"--{name} {value}" for name, value in draft.options.items())
+    rows = [[code(each.field), text(each.value, 60), text(each.sentence, 300)] for each in draft.reasons]
+    lines = [f"A draft, to be read and changed: {code(line, 400)}", text(draft.rationale)]
+    if rows:
+        lines.append(table(["", "asks for", "because"], rows))
+    if draft.unknown:
+        lines.append("Not known:\n" + "\n".join(f"- {text(each)}" for each in draft.unknown))
+    lines += [text(each) for each in draft.problems]
+    source = {"rules": "our own reading of the code", "history": "earlier runs of the same code"}.get(draft.source)
+    by = source or f"the model {text(draft.model or '')}"
+    lines.append(f"From {by}; {round(100 * draft.confidence)} % sure. {asked_model}".strip())
+    return "\n\n".join(filter(None, lines))
+
+
+def log_text(name: str, tail: str, size: int | None) -> str:
+    """The end of a log, as it is."""
+    shown = "\n".join(tail.rstrip("\n").split("\n")[-30:])
+    whole = "" if size is None else f", of {byte_size(size)}"
+    return f"The end of the log of {code(name)}{whole}:\n\n{block(shown)}"
+
+
+def problems_text(problems: Sequence[str]) -> str:
+    """What could not be read of what was attached."""
+    return "\n".join(f"- {text(each)}" for each in problems)
