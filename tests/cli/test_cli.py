@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import re
@@ -235,3 +236,19 @@ def test_a_verb_that_asks_the_server_loads_neither_its_engine_nor_its_store(alon
     loaded = set(said.stdout.split())
     assert "jupyter_diamond.notebook.client" in loaded
     assert loaded.isdisjoint({"jupyter_diamond.service", "jupyter_diamond.store", "sqlalchemy", "numpy"})
+
+
+def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
+    code = "from joblib import Parallel\nParallel(n_jobs=1)(work)\n"
+    script, notebook = tmp_path / "train.py", tmp_path / "train.ipynb"
+    script.write_text(code)
+    notebook.write_text(
+        json.dumps({"cells": [{"cell_type": "code", "source": code}, {"cell_type": "markdown", "source": "x"}]})
+    )
+    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M")
+    assert (said.status, "%%diamond_submit NAME --cpus 1 --memory 64M --time 2h" in said.out) == (0, True), said
+    assert "line 2: Parallel(n_jobs=1)(work)" in said.out
+    assert cli.json("draft", str(notebook))["options"] == {"cpus": "1"}
+    refused = cli("draft", "-", stdin="import torch\nmodel.cuda()\n")
+    assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
+    assert cli("draft", str(tmp_path / "none.py")).status == 2
