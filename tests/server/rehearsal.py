@@ -119,7 +119,6 @@ class RehearsalService:
         self.groups = RehearsalGroups(self)
         self.path = path
         self.store = None
-        self.ledger = None
         self.listeners = []
         self.news = asyncio.Condition()
         self.stopped = False
