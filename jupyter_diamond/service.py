@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 
 from jupyter_diamond import __version__
 from jupyter_diamond.engine import lookaround
-from jupyter_diamond.engine.batch import Inputs, newest
+from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.groups.desk import GroupDesk
-from jupyter_diamond.engine.intake import Agreed, check_bundle, first_attempt, twin_of
+from jupyter_diamond.engine.intake import Agreed, check_bundle, twin_of
 from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
@@ -29,12 +29,13 @@ from jupyter_diamond.engine.preflights import tried
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.taking import take
 from jupyter_diamond.engine.verdicts import Verdicts
 from jupyter_diamond.errors import Infeasible, InvalidRequest, OverBudget
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.charge import Charges
-from jupyter_diamond.model.decision import Candidate, Decision
+from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.event import Event
@@ -42,7 +43,7 @@ from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
-from jupyter_diamond.model.states import Phase, State
+from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
 from jupyter_diamond.model.verdict import TaskVerdict
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
@@ -99,6 +100,8 @@ class DiamondService:
         self._interpreters = Interpreters(engine.command_timeout_s)
         self._read_anew = asyncio.Event()
         self._ledger.listen(self._hear)
+        self.reorder: Callable[[Decision], Awaitable[Decision]] | None = None
+        """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
         self._login_news = LoginNews(self._ledger, self.links, lambda: self._engine)
         self.globus.on_change(self._login_news.hear)
 
@@ -190,7 +193,8 @@ class DiamondService:
 
     async def plan(self, envelope: Envelope) -> Decision:
         """Where a task with this envelope would go now; nothing is started."""
-        return await self.engine.planner.plan(envelope)
+        decision = await self.engine.planner.plan(envelope)
+        return decision if self.reorder is None else await self.reorder(decision)
 
     async def forecasts(self) -> Forecasts:
         """How near forecasts were to what then happened, site by site."""
@@ -268,37 +272,9 @@ class DiamondService:
             raise Infeasible(f"{choice.site} is simulated: nothing was submitted. Choose another site.")
         if agreed is not None:
             agreed(decision)
-        return await self._take(request, bundle, decision, choice)
-
-    async def _take(self, request: TaskRequest, bundle: bytes, decision: Decision, choice: Candidate) -> Submitted:
-        """Store the task and hand it to the engine."""
-        task_id, now = f"t{secrets.token_hex(5)}", from_epoch(time.time())
-        attempt = first_attempt(choice, now)
-        folder = await self.engine.folder_for(attempt)
-        if folder is not None:  # task and intent are stored in one: a cell is to be with its scheduler in no time
-            attempt = attempt.model_copy(update={"state": State.SUBMITTING, "folder": folder, "submissions": 1})
-        inputs = Inputs(request, secrets.token_hex(32), bundle, announced=folder is not None)
-        if not inputs.small:
-            await asyncio.to_thread(self._spool.save, task_id, bundle)
-
-        def create() -> tuple[Task, bool]:
-            if inputs.small:
-                self._spool.save(task_id, bundle)
-            return self._ledger.store.create_task(
-                request, task_id=task_id, key=inputs.key, decision=decision, attempt=attempt,
-                why_here=decision.sentence, at=now, caps=self._caps,
-            )  # fmt: skip
-
-        try:
-            task, created = await self._ledger.write(create)
-        except OverBudget:  # another submission was faster
-            await asyncio.to_thread(self._spool.drop, task_id)
-            raise
-        if created:
-            self.engine.adopt(task, inputs)
-        else:
-            await asyncio.to_thread(self._spool.drop, task_id)
-        return Submitted(task=task, created=created)
+        return await take(
+            request, bundle, decision, engine=self.engine, ledger=self._ledger, spool=self._spool, caps=self._caps
+        )
 
     def _known(self, request: TaskRequest) -> tuple[Task | None, tuple[Task, ...]]:
         """In the store's thread: the task of this very request, and the active ones of its name."""

@@ -6,11 +6,14 @@ import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from jupyter_diamond.model.proposal import Speaker
 from jupyter_diamond.settings import DiamondAgent, DiamondApprovals
 
 from .chat.chats import Chats
+from .drafting.drafter import Drafter
 from .guard.guard import Guard
 from .models.access import Models
+from .ranking import Ranker
 
 if TYPE_CHECKING:
     from jupyter_diamond.agent.tools.registry import Toolbox
@@ -34,7 +37,12 @@ class AgentDesk:
         self.guard = Guard(service, approvals or DiamondApprovals(), log)
         """Proposals, approvals, standing budgets, the switch, the audit."""
         self.models = Models(settings or DiamondAgent(), log, service.ledger, warden=self.guard)
-        """The language model, where one is set up."""
+        """The language model, where one is set up; the guard says whether it may be asked."""
+        self.drafter = Drafter(service, self.models)
+        """From words and code to a proposed envelope."""
+        if self.models.settings.ranking and self.models.configured:
+            ranker = Ranker(self.models)
+            service.reorder = lambda decision: ranker(decision, Speaker(user="", agent="ranking", channel="rest"))
         self.chats = Chats(self, serverapp, log)
         """Jupyter AI's chats, where this server has them."""
 

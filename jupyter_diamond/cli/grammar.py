@@ -36,6 +36,7 @@ def _arg(*flags: str, **how: object) -> tuple[tuple[str, ...], dict[str, object]
 
 _SITE = _arg("site", metavar="SITE", help="a site's name")
 _TASK = _arg("task", metavar="T", help="a task's name (the newest of that name; fit[3] for one of a group) or id")
+_PROPOSAL = _arg("proposal", metavar="P", help="a proposal's id; jupyter diamond proposals lists them")
 _EITHER = _arg("task", metavar="T", help="the name or id of a task, of a group, or of one of a group: fit[3]")
 VERBS: tuple[Verb, ...] = (
     Verb("doctor", "Which set-up step is missing: one line a check, with what to do."),
@@ -140,6 +141,43 @@ VERBS: tuple[Verb, ...] = (
                 help="ended (default), running, or a pattern: until a line of its log has it",
             ),
         ),
+    ),
+    Verb(
+        "proposals", "What agents propose and waits for your word; one of them with its script and what it would cost.",
+        (
+            _arg("proposal", metavar="P", nargs="?", help="this one, with all that an approval is bound to"),
+            _arg("--all", action="store_true", help="also those that were answered"),
+        ),
+    ),
+    Verb(
+        "approve", "Say yes to a proposal: it is shown, and done at once, exactly as it was shown.",
+        (_PROPOSAL, _arg("--yes", action="store_true", help="do not ask first")),
+    ),
+    Verb("deny", "Say not now to a proposal.", (_PROPOSAL, _arg("--reason", metavar="WHY", help="why, for the agent"))),
+    Verb("budgets", "What agents may use without asking each time, and what was taken of it."),
+    Verb(
+        "budget", "Allow agents so much beforehand, or revoke it.",
+        (
+            _arg("what", choices=("set", "revoke"), help="set a new one; revoke B"),
+            _arg("budget", metavar="B", nargs="?", help="which one to revoke"),
+            _arg("--amount", action="append", metavar="AMOUNT", help="'2 GPU-hours'; repeat for other units"),
+            _arg("--jobs", type=positive, metavar="N", help="at most N jobs"),
+            _arg("--bytes", type=positive, metavar="N", help="at most N bytes put at sites"),
+            _arg("--tokens", type=positive, metavar="N", help="at most N tokens of a language model"),
+            _arg("--site", metavar="SITE", help="at this site only"),
+            _arg("--agent", metavar="NAME", help="for this agent only"),
+            _arg("--channel", metavar="C", help="in this conversation only, as jupyter diamond proposals names it"),
+            _arg("--per-day", action="store_true", help="so much in any 24 hours, not in all"),
+            _arg("--for", dest="how_long", default="1d", metavar="TIME", help="for how long: 8h, 3d (1d); at most 7d"),
+        ),
+    ),
+    Verb(
+        "agents", "Whether agents may act at all; off: nothing is done for them, and jobs that run go on.",
+        (_arg("switch", choices=("on", "off"), nargs="?", help="let them, or not"),),
+    ),
+    Verb(
+        "audit", "What was proposed, approved, done and refused, by whom: one line of JSON each.",
+        (_arg("--verify", action="store_true", help="whether a line was changed, removed or put in"),),
     ),
     Verb(
         "events", "What happened, to one task or to all, oldest first.",

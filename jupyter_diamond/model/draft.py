@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from .base import Value
-from .envelope import Envelope
+from .base import UtcTime, Value
+from .envelope import Envelope, Size
+from .states import State
 
 DraftSource = Literal["rules", "model", "history"]
 """Our own reading of the code; a language model's; what the same code took before."""
@@ -30,6 +31,22 @@ class DraftRequest(Value):
     """Of the capture, where there is one: what the same code took before is looked up by it."""
     model: bool = True
     """Ask the language model, where one is set up."""
+
+
+class PastRun(Value):
+    """The newest attempt of an earlier task that ran the same code."""
+
+    task: str
+    name: str
+    site: str
+    same: Literal["digest", "source"]
+    """The very same code and values; or the same cell, with other values."""
+    state: State
+    ended_at: UtcTime | None = None
+    envelope: Envelope
+    size: Size
+    run_s: float | None = None
+    max_rss_bytes: int | None = None
 
 
 class Reason(Value):

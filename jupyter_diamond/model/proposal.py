@@ -12,9 +12,11 @@ from .base import UtcTime, Value
 from .charge import Charge
 from .envelope import Size
 
-Act = Literal["submit", "submit_group", "replan", "cancel", "hold", "release", "smoke", "put_file", "execute"]
+Act = Literal[
+    "submit", "submit_group", "replan", "cancel", "hold", "release", "smoke", "put_file", "execute", "mismatch"
+]
 """What a proposal can be about. All of them change something somewhere, or run something."""
-SPENDS: frozenset[Act] = frozenset({"submit", "submit_group", "replan", "release", "smoke"})
+SPENDS: frozenset[Act] = frozenset({"submit", "submit_group", "replan", "release", "smoke", "mismatch"})
 """Acts that can cost something."""
 ToolKind = Literal["read", "act", "spends"]
 Standing = Literal["waiting", "approved", "denied", "done", "void", "expired"]
@@ -23,6 +25,12 @@ Standing = Literal["waiting", "approved", "denied", "done", "void", "expired"]
 LASTS_S = 24 * 3600.0
 """How long a proposal waits for a word, and how long an approval holds."""
 LONGEST_S = 7 * 86_400.0
+
+OFF = (
+    "Agents are switched off: they may look, and nothing is proposed, approved or done for them. Jobs that run go on. "
+    "Switch them on in the sidebar, or with jupyter diamond agents on."
+)
+"""What is said to whoever asks for an act meanwhile."""
 
 ProposalId = Annotated[str, Field(pattern=r"^p[0-9a-f]{10}$")]
 BudgetId = Annotated[str, Field(pattern=r"^b[0-9a-f]{10}$")]

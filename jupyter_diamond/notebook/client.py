@@ -23,13 +23,14 @@ from jupyter_diamond.model.tool import ToolAnswer, ToolList
 from jupyter_diamond.model.verdict import TaskVerdict
 from jupyter_diamond.model.views import EventPage, Interpreter, LogChunk, ResultView, Status
 
+from .approval_calls import ApprovalCalls
 from .calls import parsed, part
 from .group_calls import GroupCalls
 
 _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 
 
-class DiamondClient(GroupCalls):
+class DiamondClient(GroupCalls, ApprovalCalls):
     """One per kernel, used from any thread."""
 
     def __enter__(self) -> DiamondClient:  # noqa: PYI034 - Self needs Python 3.11

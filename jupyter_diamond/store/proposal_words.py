@@ -6,11 +6,6 @@ from datetime import datetime
 
 from jupyter_diamond.model.proposal import Proposal
 
-OFF = (
-    "Agents are switched off: they may look, and nothing is proposed, approved or done for them. Jobs that run go on. "
-    "Switch them on in the sidebar, or with jupyter diamond agents on."
-)
-
 OTHER = "What you approve is not what is proposed now; look at it again. Nothing was approved."
 
 

@@ -18,12 +18,12 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from jupyter_diamond.errors import ApprovalVoid, DiamondError, NeedsApproval, NotFound, PolicyBlocked
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import EventType
-from jupyter_diamond.model.proposal import Need, Proposal, Speaker, Standing
+from jupyter_diamond.model.proposal import OFF, Need, Proposal, Speaker, Standing
 
 from . import audit, budgets, eventlog
 from .audit import Detail
 from .database import Database
-from .proposal_words import OFF, OTHER, foreign_since, refusal, when
+from .proposal_words import OTHER, foreign_since, refusal, when
 from .rows import stored
 from .schema import channels, proposals
 from .switches import agents

@@ -13,6 +13,7 @@ from jupyter_diamond.errors import InvalidRequest, OverBudget
 from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.draft import PastRun
 from jupyter_diamond.model.event import Event, EventType
 from jupyter_diamond.model.forecast import ForecastRecord
 from jupyter_diamond.model.healing import Mismatch, Withdrawal
@@ -31,6 +32,7 @@ from .continuations import Continuations
 from .database import Database
 from .groups import Groups
 from .model_calls import ModelCalls
+from .past_runs import past_runs
 from .proposals import Proposals
 from .rows import stored, summaries, summaries_of
 from .schema import arrays, attempts, capabilities, tasks
@@ -342,6 +344,11 @@ class Store:
         """What the newest attempts that ended well took, oldest first, but for those of ``known`` attempts."""
         with self._database.read() as connection:
             return outcomes.own_runs(connection, known)
+
+    def past_runs(self, digest: str | None, source: str) -> tuple[PastRun, ...]:
+        """What the same code took before, newest first; only ended tasks, the very same code before the same cell."""
+        with self._database.read() as connection:
+            return past_runs(connection, digest, source)
 
     def outcomes(self, known: Collection[outcomes.Key] = ()) -> dict[outcomes.Key, ForecastRecord | None]:
         """Forecasts of the newest attempts that have started, oldest first, but for those of ``known`` attempts."""

@@ -141,7 +141,7 @@ export interface Checkpoint {
 export interface Decision {
   made_at: string;
   snapshot_id: number;
-  mode: 'rules' | 'pinned';
+  mode: 'rules' | 'pinned' | 'model';
   envelope: Envelope;
   candidates: Candidate[];
   chosen: number | null;
@@ -152,6 +152,7 @@ export interface Decision {
   objective: 'earliest_completion' | 'earliest_start' | 'lowest_cost' | 'least_waste' | 'prefer_site' | 'shortest_queue' | 'best_feasible' | 'random';
   alternatives: number[];
   warnings: string[];
+  ranking: string;
 }
 
 /** Whom the scheduler lets into a partition, beyond what it hides. Empty: nobody is kept out by that rule. */
@@ -776,7 +777,7 @@ export interface TaskVerdict {
 
 /** What an approval is bound to. Everything that decides what happens and what it costs is in here. */
 export interface Terms {
-  act: 'submit' | 'submit_group' | 'replan' | 'cancel' | 'hold' | 'release' | 'smoke' | 'put_file' | 'execute';
+  act: 'submit' | 'submit_group' | 'replan' | 'cancel' | 'hold' | 'release' | 'smoke' | 'put_file' | 'execute' | 'mismatch';
   subject: string;
   site: string | null;
   partition: string | null;

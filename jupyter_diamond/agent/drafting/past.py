@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from jupyter_diamond.model.base import UtcTime, Value
-from jupyter_diamond.model.draft import Reason
-from jupyter_diamond.model.envelope import Envelope, Size
+from jupyter_diamond.model.draft import PastRun, Reason
 from jupyter_diamond.model.states import State
 from jupyter_diamond.parsing.memory import GIB, to_words
 
@@ -14,22 +10,6 @@ from .numbers import friendly
 
 _ROOM_TIME, _ROOM_MEMORY = 1.5, 1.3
 """A second run is not quite like the first: half as much time again, and a third as much memory."""
-
-
-class PastRun(Value):
-    """The newest attempt of an earlier task that ran the same code."""
-
-    task: str
-    name: str
-    site: str
-    same: Literal["digest", "source"]
-    """The very same code and values; or the same cell, with other values."""
-    state: State
-    ended_at: UtcTime | None = None
-    envelope: Envelope
-    size: Size
-    run_s: float | None = None
-    max_rss_bytes: int | None = None
 
 
 def reasons_of(runs: tuple[PastRun, ...]) -> list[Reason]:

@@ -99,6 +99,8 @@ class Acts:
         )  # fmt: skip
         where = f" at {words.place(attempt.site, attempt.partition or '')}" if attempt is not None else ""
         title = f"{_VERBS[act]} {found.name}, which is {found.phase.value.lower()}{where}"
+        if act == "mismatch":  # where it goes then, its healing decides
+            return Planned(terms=terms.model_copy(update={"charge": Charge()}), title=title)
         if act == "replan":
             return await self._replan(found, terms, title, unpin=arguments.get("unpin") == "true")
         if act == "release":
@@ -184,6 +186,9 @@ class Acts:
         kind, _, ref = terms.subject.partition(":")
         by = proposal.by.agent or "you"
         target = self._service.groups if kind == "group" else self._service
+        if terms.act == "mismatch":
+            await self._service.report_mismatch(ref, terms.arguments["reason"], by)
+            return Outcome(task=ref)
         if terms.act == "replan":
             await target.replan(ref, by, unpin=terms.arguments.get("unpin") == "true")
         else:
@@ -216,7 +221,13 @@ class Acts:
         return Outcome(result=f"{put.path} at {put.site}: {put.bytes:,} bytes")
 
 
-_VERBS: dict[Act, str] = {"cancel": "Cancel", "hold": "Hold", "release": "Release", "replan": "Plan anew"}
+_VERBS: dict[Act, str] = {
+    "cancel": "Cancel",
+    "hold": "Hold",
+    "release": "Release",
+    "replan": "Plan anew",
+    "mismatch": "Leave out the site of",
+}
 
 
 def client_token(proposal_id: str) -> str:

@@ -14,6 +14,7 @@ from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.proposal import (
     LASTS_S,
     LONGEST_S,
+    OFF,
     AgentSwitch,
     Allowance,
     AuditCheck,
@@ -25,7 +26,6 @@ from jupyter_diamond.model.proposal import (
 from jupyter_diamond.parsing.spending import read_caps
 from jupyter_diamond.placement.words import charge
 from jupyter_diamond.store import Store
-from jupyter_diamond.store.proposal_words import OFF
 
 from .speakers import person_only
 

@@ -89,7 +89,7 @@ def receipt(manifest: Manifest, result: ResultView | None = None) -> dict[str, A
 def _value(each: ResultFile, result: ResultView | None) -> dict[str, Any]:
     inline = result.inline.get(each.file) if result is not None and each.codec == "json" else None
     text = base64.b64decode(inline).decode("utf-8", "backslashreplace") if inline else each.preview
-    value = text if inline and len(text) <= _INLINE and _NUMBERS.fullmatch(text) else None
+    value = text if each.codec == "json" and len(text) <= _INLINE and _NUMBERS.fullmatch(text) else None
     return without_empty({
         "name": word(each.name), "type": word(each.type), "codec": each.codec, "file": word(each.file, 200),
         "bytes": each.bytes, "sha256": each.sha256,
@@ -203,7 +203,7 @@ async def put_file(
     data = text.encode("utf-8")
     if len(data) > PUT_BYTES:
         raise InvalidRequest(f"The file has {len(data):,} bytes; at most {PUT_BYTES:,} can be put this way.")
-    given = {"name": name, "replace": "yes" if replace else "no"}
+    given = {"name": name, "replace": "true" if replace else "false"}
     proposal, done = await through_guard(
         desk, speaker, "put_file", bundle=data, subject=site, arguments=given, intent=reason
     )

@@ -11,9 +11,10 @@ from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.proposal import Act, Speaker
 from jupyter_diamond.model.task import Task
+from jupyter_diamond.model.verdict import TaskVerdict
 
 from .acts import needs_approval, through_guard
-from .answers import foreign
+from .answers import foreign, without_empty
 from .jobs import request_of
 from .needs import Needs
 from .parameters import Names, Ref
@@ -204,7 +205,7 @@ async def replan_task(
         unpin: not bound to the place that was named for it
         reason: why, shown to the user
     """
-    return await _act(desk, speaker, "replan", task, intent=reason, arguments={"unpin": "yes" if unpin else "no"})
+    return await _act(desk, speaker, "replan", task, intent=reason, arguments={"unpin": "true" if unpin else "false"})
 
 
 @tool("act", "tasks")
@@ -229,3 +230,57 @@ async def release_task(desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: 
         reason: why, shown to the user
     """
     return await _act(desk, speaker, "release", task, intent=reason)
+
+
+@tool("spends", "tasks")
+async def report_mismatch(
+    desk: AgentDesk, speaker: Speaker, *, task: Ref, reason: Annotated[str, Field(min_length=3, max_length=500)]
+) -> dict[str, Any]:
+    """Say that the site of a task is wrong for it: it is left out for this task, and what waits goes elsewhere.
+
+    Use it when the log or the environment shows that the work cannot run there (no such library, wrong processors, a
+    module that is gone), and another site may do. What runs is not ended; if it fails, what follows goes elsewhere,
+    within attempts_left and moves_left. What was pinned stays: replan_task(unpin=true).
+
+    Args:
+        task: id or name
+        reason: what is wrong there, in a sentence
+    """
+    return await _act(desk, speaker, "mismatch", task, intent=reason, arguments={"reason": reason})
+
+
+@tool("read", "tasks", long=True)
+async def get_verdict(desk: AgentDesk, _speaker: Speaker, *, task: Ref) -> dict[str, Any]:
+    """Whether an ended task, or each of a group, did what was asked: six questions, each with its evidence.
+
+    Use it before you report success: a job can end well and have done nothing. It looks at the scheduler's word, the
+    start, the log, the outputs, the size and the end. "unknown" is no yes.
+
+    Args:
+        task: id or name
+    """
+    found = await task_or_group(desk, task)
+    if isinstance(found, Group):
+        group = await desk.service.verdicts.group(found.id)
+        return without_empty({
+            "group": group.group, "answers": dict(group.answers), "sentence": group.sentence,
+            "first": [_verdict(each) for each in group.first],
+        })  # fmt: skip
+    return _verdict(await desk.service.verdict(found.id))
+
+
+def _verdict(found: TaskVerdict) -> dict[str, Any]:
+    return {
+        "task": found.task,
+        "correct": found.correct,
+        "sentence": found.sentence,
+        "findings": [
+            without_empty({
+                "question": each.question, "answer": each.answer, "says": each.sentence, "signs": list(each.signs),
+                "evidence": foreign("\n".join(each.evidence), f"evidence of {each.question}", 800),
+            })
+            for each in found.findings
+        ],
+        "attempts_left": found.attempts_left,
+        "moves_left": found.moves_left,
+    }  # fmt: skip

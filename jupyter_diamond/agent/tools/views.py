@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from jupyter_diamond.engine.heal.steps import attempts_left, moves_left
 from jupyter_diamond.model.charge import Charge
 from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Size
@@ -96,12 +97,6 @@ def attempt_view(attempt: Attempt, now: datetime) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def attempts_left(task: Task) -> int:
-    """How many attempts may still follow a failed one; nothing follows what ended well or was cancelled."""
-    used = sum(1 for attempt in task.attempts if attempt.step in ("retry", "resize"))
-    return max(0, task.healing.retries - used)
-
-
 def task_view(task: Task, now: datetime, *, whole: bool = False) -> dict[str, Any]:
     """One task. ``whole``: with all attempts and what it was asked with."""
     newest = task.attempt
@@ -123,6 +118,7 @@ def task_view(task: Task, now: datetime, *, whole: bool = False) -> dict[str, An
         "now_at": attempt_view(newest, now) if newest and not whole else None,
         "attempts": [attempt_view(each, now) for each in task.attempts] if whole else len(task.attempts),
         "attempts_left": attempts_left(task),
+        "moves_left": moves_left(task),
         "outputs": list(task.outputs) if whole else None,
         "source": task.source[:4000] if whole else None,
         "cursor": task.version,
