@@ -129,7 +129,8 @@ def _shortened(message: ModelMessage) -> ModelMessage:
 def _short(part: ModelRequestPart) -> ModelRequestPart:
     if type(part) is not ToolReturnPart or len(_text(part.content)) <= _OLD_ANSWER:
         return part
-    return replace(part, content=f"{_text(part.content)[:_OLD_ANSWER]} […]")
+    short: ToolReturnPart = replace(part, content=f"{_text(part.content)[:_OLD_ANSWER]} […]")  # type: ignore[arg-type]
+    return short
 
 
 def _text(content: Any) -> str:

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.draft import Draft
 from jupyter_diamond.model.looks import Idle
-from jupyter_diamond.model.snapshot import Snapshot
+from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Task, TaskSummary
 from jupyter_diamond.notebook.tables import idle_text
-from jupyter_diamond.notebook.vocabulary import GLYPH, HEALTH, LOOK, age, byte_size, clock, place_text, trouble_text, wall_clock
-from jupyter_diamond.notebook.wall_text import bar, free_text, sum_text
+from jupyter_diamond.notebook.vocabulary import (
+    GLYPH,
+    HEALTH,
+    LOOK,
+    age,
+    byte_size,
+    clock,
+    place_text,
+    trouble_text,
+    wall_clock,
+)
+from jupyter_diamond.notebook.wall_text import free_text, sum_text
 from jupyter_diamond.notebook.wall_view import cap_text, wall
 from jupyter_diamond.placement import words
 from jupyter_diamond.placement.explain import sections
@@ -32,23 +43,29 @@ def wall_text(snapshot: Snapshot, now: datetime) -> str:
         for row in seen["rows"].get(name, {}).values():
             pending = "?" if row["pending"] is None else f"{row['pending']:,}"
             place = code(place_text(name, row["name"]))
-            rows.append([place, bar(row), text(free_text(row)), pending, text(row["cap"])])
+            rows.append([place, _free(row), pending, text(row["cap"])])
     lines = [head]
     if rows:
         more = f"\n\n…and {len(rows) - _MOST_ROWS} more: `%diamond wall` shows all." if len(rows) > _MOST_ROWS else ""
-        heads = ["place", "busy", "free", "pending", "limit"]
-        lines.append(table(heads, rows[:_MOST_ROWS], frozenset({2, 3, 4})) + more)
+        lines.append(table(["place", "free", "pending", "limit"], rows[:_MOST_ROWS], frozenset({1, 2, 3})) + more)
     lines.append("\n".join(f"- {_site(site, now)}" for site in snapshot.sites))
     return "\n\n".join(lines)
 
 
-def _site(site: object, now: datetime) -> str:
-    look = HEALTH[site.health]  # type: ignore[attr-defined]
-    read = site.read_at  # type: ignore[attr-defined]
-    when = "never read" if read is None else f"read {age((now - read).total_seconds())} ago"
-    simulated = " (simulated)" if site.simulated else ""  # type: ignore[attr-defined]
-    name, trouble = site.site, trouble_text(site, now)  # type: ignore[attr-defined, arg-type]
-    return f"{GLYPH[look.mark]} {code(name)}{simulated} {look.word}, {when}. {text(trouble)}".rstrip()
+def _free(row: dict[str, Any]) -> str:
+    """``6 of 8 GPUs``; the state's word where it takes no jobs."""
+    if not row["open"] or row["free"] is None:
+        return text(free_text(row))
+    return f"{row['free']:,} of {row['total']:,} {row['unit']}s"
+
+
+def _site(site: SiteReading, now: datetime) -> str:
+    look = HEALTH[site.health]
+    when = "never read" if site.read_at is None else f"read {age((now - site.read_at).total_seconds())} ago"
+    simulated = " (simulated)" if site.simulated else ""
+    return (
+        f"{GLYPH[look.mark]} {code(site.site)}{simulated} {look.word}, {when}. {text(trouble_text(site, now))}".rstrip()
+    )
 
 
 def idle_places(found: Idle, now: datetime) -> str:
