@@ -12,6 +12,8 @@ TRACE ?=
 REAL ?=
 LOGS ?=
 export PY
+# The tests start hundreds of Pythons: what one of them has compiled, the others read.
+unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 4
 LIVE := $(if $(SLURM),--slurm)
 # Files that pip copies at install: a change in them needs another install.
@@ -35,7 +37,7 @@ help:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed: make PYTHON=/path/to/python3")'
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || bash tests/live/debian.sh python
 	@[ -x .venv/bin/pip ] || $(PYTHON) -m venv --clear .venv
-	$(PY) -m pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[test]'
+	@bash tests/live/install.sh
 	@touch $@
 
 debian: ; @bash tests/live/debian.sh $(if $(SLURM)$(REAL),slurm)
@@ -51,10 +53,17 @@ test: .venv/installed
 	@without="$$(bash tests/live/debian.sh tests)" && JUPYTER_DIAMOND_TESTS_WITHOUT="$$without" \
 	  $(PY) -m pytest -n $(WORKERS) $(ARGS)
 
-lint: .venv/installed
+lint: ruff mypy tsc
+
+.PHONY: ruff mypy tsc
+ruff: .venv/installed
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
+
+mypy: .venv/installed
 	.venv/bin/mypy
+
+tsc: .venv/installed
 	@if command -v node >/dev/null; then bash tests/live/tsc.sh; else echo 'tsc: left out, node is not installed'; fi
 
 # A violation names its seed: SEED=x RUNS=1 TRACE=1 tells that run line by line. REAL=50 breaks real clusters instead.

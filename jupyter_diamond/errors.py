@@ -9,12 +9,16 @@
     │   └── OverBudget               it could cost more than the user allows
     ├── NotFound                     no such task, site or file
     ├── Conflict                     it clashes with something that is already running
+    ├── NeedsApproval                the user has to say yes first (``evidence``: the proposal's id)
+    ├── ApprovalVoid                 what was approved is no longer what would happen, or the word comes too late
+    ├── PolicyBlocked                agents are switched off, or this is not theirs, or not a guest's, to do
     ├── TransportError               a site could not be reached, or stopped answering (has ``outcome``)
     ├── GlobusProblem                a Globus service said no, or nothing (has ``outcome``)
     ├── SchedulerError               the site's scheduler answered, but not with what we asked
     │   ├── SubmitRefused            it said no to this job (``permanent`` or for now)
     │   └── SubmitOutputUnreadable   it may have said yes: the job must be looked for
     ├── ParseError                   foreign text that does not follow its grammar
+    ├── ModelProblem                 a language model gave no answer that can be used (has ``kind``)
     ├── StoreError                   the task store cannot be used
     ├── ServerUnavailable            the kernel cannot reach its Jupyter server, or our half of it
     ├── ResultUnavailable            the result is not there (yet), or is not the one that was signed
@@ -27,9 +31,13 @@ later may help. ``evidence`` keeps the raw lines behind the sentence.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 SubmitFate = Literal["not_sent", "unknown", "refused"]
+ModelFault = Literal[
+    "not_configured", "not_installed", "no_key", "refused_key", "unreachable", "late", "throttled", "failed", "dropped",
+    "refused", "bad_answer", "too_long",
+]  # fmt: skip
 GlobusOutcome = Literal["failed", "lost", "expired", "needs_login", "throttled", "offline", "refused", "unreachable"]
 
 
@@ -92,6 +100,27 @@ class Conflict(DiamondError):
 
     code = "conflict"
     http_status = 409
+
+
+class NeedsApproval(DiamondError):
+    """The user has to say yes first; the first line of ``evidence`` is the proposal's id. Nothing was done."""
+
+    code = "needs_approval"
+    http_status = 409
+
+
+class ApprovalVoid(DiamondError):
+    """What was approved is no longer what would happen, or the word comes too late. Nothing was done."""
+
+    code = "approval_void"
+    http_status = 409
+
+
+class PolicyBlocked(DiamondError):
+    """Agents are switched off, or this is not theirs, or not a guest's, to do. Nothing was done."""
+
+    code = "policy_blocked"
+    http_status = 403
 
 
 class TransportError(DiamondError):
@@ -182,6 +211,30 @@ class ParseError(DiamondError):
     http_status = 400
 
 
+class ModelProblem(DiamondError):
+    """A language model gave no answer that can be used.
+
+    ``history``: the conversation up to there, valid, with every call of a tool answered; empty where nothing was said.
+    """
+
+    code = "model"
+    http_status = 502
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: ModelFault,
+        transient: bool = False,
+        evidence: tuple[str, ...] = (),
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, transient=transient, evidence=evidence)
+        self.kind = kind
+        self.retry_after_s = retry_after_s
+        self.history: tuple[Any, ...] = ()
+
+
 class StoreError(DiamondError):
     """The task store cannot be used."""
 
@@ -227,7 +280,8 @@ class RemoteError(DiamondError):
 BY_CODE: dict[str, type[DiamondError]] = {
     cls.code: cls
     for cls in (
-        DiamondError, InvalidRequest, CaptureRefused, Infeasible, OverBudget, NotFound, Conflict, SchedulerError,
+        DiamondError, InvalidRequest, CaptureRefused, Infeasible, OverBudget, NotFound, Conflict, NeedsApproval,
+        ApprovalVoid, PolicyBlocked, SchedulerError,
         SubmitOutputUnreadable, ParseError, StoreError, ServerUnavailable, ResultUnavailable,
     )
 }  # fmt: skip

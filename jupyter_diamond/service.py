@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 
-from jupyter_diamond import __version__
+from jupyter_diamond import __version__, settings
 from jupyter_diamond.engine import lookaround
-from jupyter_diamond.engine.batch import Inputs, newest
+from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.budget import caps_of
-from jupyter_diamond.engine.endpoints import checks as endpoint_checks
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.groups.desk import GroupDesk
-from jupyter_diamond.engine.intake import check_bundle, first_attempt, twin_of
+from jupyter_diamond.engine.intake import Agreed, check_bundle, twin_of
 from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
@@ -26,14 +25,17 @@ from jupyter_diamond.engine.login_news import LoginNews
 from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
+from jupyter_diamond.engine.preflights import tried
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.taking import take
+from jupyter_diamond.engine.verdicts import Verdicts
 from jupyter_diamond.errors import Infeasible, InvalidRequest, OverBudget
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.charge import Charges
-from jupyter_diamond.model.decision import Candidate, Decision
+from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.event import Event
@@ -41,20 +43,12 @@ from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
-from jupyter_diamond.model.states import Phase, State
+from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
+from jupyter_diamond.model.verdict import TaskVerdict
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
 from jupyter_diamond.placement.budget import too_dear
 from jupyter_diamond.placement.idle import idle
-from jupyter_diamond.settings import (
-    DiamondBudget,
-    DiamondEngine,
-    DiamondGlobus,
-    DiamondLimits,
-    DiamondNews,
-    DiamondSites,
-    DiamondStore,
-)
 from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
 
 
@@ -64,37 +58,41 @@ class DiamondService:
     def __init__(
         self,
         *,
-        store: DiamondStore,
-        sites: DiamondSites,
-        engine: DiamondEngine,
-        limits: DiamondLimits,
+        store: settings.DiamondStore,
+        sites: settings.DiamondSites,
+        engine: settings.DiamondEngine,
+        limits: settings.DiamondLimits,
         log: logging.Logger,
-        globus: DiamondGlobus | None = None,
-        budget: DiamondBudget | None = None,
-        news: DiamondNews | None = None,
+        globus: settings.DiamondGlobus | None = None,
+        budget: settings.DiamondBudget | None = None,
+        news: settings.DiamondNews | None = None,
     ) -> None:
         self._settings, self._limits, self._log = engine, limits, log
         path = Path(store.path).expanduser()
         here = this_machine(sites.this_machine_workdir or str(path.parent / "here")) if sites.this_machine else None
-        globus = globus or DiamondGlobus()
+        globus = globus or settings.DiamondGlobus()
         self.globus = Globus(globus, log)
         """Who we are to Globus. It imports nothing and asks nobody until a site, or the user, needs it."""
         catalogue = load_catalogue(Path(sites.path).expanduser(), this_machine=here)
         self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
-        self._caps = caps_of(budget or DiamondBudget(), self.links)
+        self._caps = caps_of(budget or settings.DiamondBudget(), self.links)
         self._ledger = Ledger(path)
-        self.consumers = Consumers(self._ledger, news or DiamondNews(), log)
+        self.consumers = Consumers(self._ledger, news or settings.DiamondNews(), log)
         """Who wants to be woken, and by what."""
         self.groups = GroupDesk(
             self._ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool
         )  # fmt: skip
         """Groups of tasks: to take one, to look at it, to ask something of it."""
+        self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
+        """Whether tasks and groups did what was asked."""
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
         self._interpreters = Interpreters(engine.command_timeout_s)
         self._read_anew = asyncio.Event()
         self._ledger.listen(self._hear)
+        self.reorder: Callable[[Decision], Awaitable[Decision]] | None = None
+        """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
         self._login_news = LoginNews(self._ledger, self.links, lambda: self._engine)
         self.globus.on_change(self._login_news.hear)
 
@@ -121,6 +119,11 @@ class DiamondService:
         """The engine of a started service."""
         assert self._engine is not None, "the service was not started"
         return self._engine
+
+    @property
+    def ledger(self) -> Ledger:
+        """The way to the store, for what the rooms above keep in it."""
+        return self._ledger
 
     def on_change(self, listener: Listener) -> None:
         """Call ``listener`` on the loop for every new event."""
@@ -181,9 +184,10 @@ class DiamondService:
 
     async def plan(self, envelope: Envelope, *, members: int = 1, at_once: int | None = None) -> Decision:
         """Where a task with this envelope would go now, or how a round of so many is shared out; nothing is started."""
-        if members == 1:
-            return await self.engine.planner.plan(envelope)
-        return await self.groups.plan(envelope, members, at_once=at_once)
+        if members > 1:
+            return await self.groups.plan(envelope, members, at_once=at_once)
+        decision = await self.engine.planner.plan(envelope)
+        return decision if self.reorder is None else await self.reorder(decision)
 
     async def forecasts(self) -> Forecasts:
         """How near forecasts were to what then happened, site by site."""
@@ -224,17 +228,8 @@ class DiamondService:
         if self.links[site].site.simulated:
             return Preflight(site=site, checks=(lookaround.SIMULATED,))
         link = self._real(site)
-        over_globus = link.site.transport == "globus-compute"
-        first = await endpoint_checks(link, self.globus) if over_globus else ()
-        if any(check.answer == "fail" for check in first):
-            return Preflight(site=site, checks=first)  # whatever else is tried fails of the same cause
         python = sys.executable if link.transport.shares_files else None
-        interpreter, env = await asyncio.gather(
-            lookaround.or_its_problem(self.interpreter(site, python, ())),
-            lookaround.or_its_problem(self.site_env(site)),
-        )
-        found = await lookaround.preflight(link, interpreter, env)
-        return found.model_copy(update={"checks": (*first, *found.checks)})
+        return await tried(link, self.globus, lambda: self.interpreter(site, python, ()), lambda: self.site_env(site))
 
     async def endpoints(self) -> Endpoints:
         """The user's Globus Compute endpoints, and the known machines that have none."""
@@ -253,8 +248,8 @@ class DiamondService:
         link = self.links[newest(task).site]
         return await accounted(task.id, newest(task), link, timeout_s=self._settings.command_timeout_s)
 
-    async def submit(self, request: TaskRequest, bundle: bytes) -> Submitted:
-        """Take a task: planned, stored and on its way. The same client token always gives the same task."""
+    async def submit(self, request: TaskRequest, bundle: bytes, agreed: Agreed | None = None) -> Submitted:
+        """Take a task. The same client token gives the same task. ``agreed`` raises to refuse a decision as it is."""
         known, namesakes = await self._ledger.do(self._known, request)
         if known:
             return Submitted(task=known, created=False)
@@ -268,37 +263,11 @@ class DiamondService:
             raise OverBudget(decision.sentence) if too_dear(decision) else Infeasible(decision.sentence)
         if choice.simulated:
             raise Infeasible(f"{choice.site} is simulated: nothing was submitted. Choose another site.")
-        return await self._take(request, bundle, decision, choice)
-
-    async def _take(self, request: TaskRequest, bundle: bytes, decision: Decision, choice: Candidate) -> Submitted:
-        """Store the task and hand it to the engine."""
-        task_id, now = f"t{secrets.token_hex(5)}", from_epoch(time.time())
-        attempt = first_attempt(choice, now)
-        folder = await self.engine.folder_for(attempt)
-        if folder is not None:  # task and intent are stored in one: a cell is to be with its scheduler in no time
-            attempt = attempt.model_copy(update={"state": State.SUBMITTING, "folder": folder, "submissions": 1})
-        inputs = Inputs(request, secrets.token_hex(32), bundle, announced=folder is not None)
-        if not inputs.small:
-            await asyncio.to_thread(self._spool.save, task_id, bundle)
-
-        def create() -> tuple[Task, bool]:
-            if inputs.small:
-                self._spool.save(task_id, bundle)
-            return self._ledger.store.create_task(
-                request, task_id=task_id, key=inputs.key, decision=decision, attempt=attempt,
-                why_here=decision.sentence, at=now, caps=self._caps,
-            )  # fmt: skip
-
-        try:
-            task, created = await self._ledger.write(create)
-        except OverBudget:  # another submission was faster
-            await asyncio.to_thread(self._spool.drop, task_id)
-            raise
-        if created:
-            self.engine.adopt(task, inputs)
-        else:
-            await asyncio.to_thread(self._spool.drop, task_id)
-        return Submitted(task=task, created=created)
+        if agreed is not None:
+            agreed(decision)
+        return await take(
+            request, bundle, decision, engine=self.engine, ledger=self._ledger, spool=self._spool, caps=self._caps
+        )
 
     def _known(self, request: TaskRequest) -> tuple[Task | None, tuple[Task, ...]]:
         """In the store's thread: the task of this very request, and the active ones of its name."""
@@ -330,6 +299,12 @@ class DiamondService:
         Raises Conflict when it has started, Infeasible when no place can take it: nothing has changed then.
         """
         task = await self.engine.asked.replan(await self.task(ref), by, unpin=unpin)
+        self.engine.adopt(task)
+        return task
+
+    async def report_mismatch(self, ref: str, reason: str, by: str) -> Task:
+        """Its site is wrong for it, and left out from now on. Raises Conflict, Infeasible: nothing has changed then."""
+        task = await self.engine.mismatches.report(await self.task(ref), reason, by)
         self.engine.adopt(task)
         return task
 
@@ -374,6 +349,10 @@ class DiamondService:
         return await read_result(
             task, attempt, self.links[attempt.site], key=key, inline_bytes=self._limits.inline_result_bytes
         )
+
+    async def verdict(self, ref: str) -> TaskVerdict:
+        """Whether a task's newest attempt did what was asked, with the evidence."""
+        return await self.verdicts.task(ref)
 
     async def file(self, ref: str, path: str) -> bytes:
         """One file of the newest attempt: below ``result/``, the outputs, or the log. Raises NotFound."""

@@ -160,3 +160,75 @@ class DiamondBudget(LoggingConfigurable):
     per_agent = List(
         Unicode(), help="The most for one agent's tasks in any 24 hours, one amount a unit: ['2 GPU-hours']."
     ).tag(config=True)
+
+
+class DiamondApprovals(LoggingConfigurable):
+    """How long what agents propose waits for your word, and how long your word holds."""
+
+    lasts_s = Float(
+        86_400.0,
+        help="How long a proposal waits for an answer, and how long an approval that was not used yet holds, in "
+        "seconds: a day. At most a week.",
+    ).tag(config=True)
+
+
+class DiamondMcp(LoggingConfigurable):
+    """What other programs on this machine may see."""
+
+    tools_without_token = Bool(
+        default_value=False,
+        help="Register the tools that only look, as diamond_NAME, with the MCP server of jupyter_server_mcp (port "
+        "3001). That server asks for no token: everybody with an account on this machine can then read your tasks, "
+        "their logs and results. Leave it off on login nodes: python -m jupyter_diamond.mcp needs none of this.",
+    ).tag(config=True)
+
+
+class DiamondAgent(LoggingConfigurable):
+    """Which language model drafts, ranks and talks, if any, and how much it may take. Without one all else works.
+
+    Its key comes from the environment (JUPYTER_DIAMOND_MODEL_KEY, or the provider's own variable) or the keyring of the
+    operating system, never from here.
+    """
+
+    model = Unicode(
+        help="PROVIDER:NAME: openai:gpt-5-mini, anthropic:claude-sonnet-5, google:gemini-3-flash, or local:NAME for a "
+        "server of yours that speaks as OpenAI's does (vLLM, Ollama), which base_url names. Empty: no model is ever "
+        "asked. Environment: JUPYTER_DIAMOND_MODEL."
+    ).tag(config=True)
+    base_url = Unicode(
+        help="The address of the model's API, where it is not the provider's own: http://127.0.0.1:11434/v1. "
+        "Environment: JUPYTER_DIAMOND_MODEL_URL."
+    ).tag(config=True)
+    timeout_s = Float(120.0, help="How long one answer of the model is waited for, in seconds.").tag(config=True)
+    turn_s = Float(900.0, help="How long one turn may take with all its answers and calls of tools, in seconds.").tag(
+        config=True
+    )
+    turn_requests = Int(20, help="How often the model may be asked in one turn: what ends an endless loop.").tag(
+        config=True
+    )
+    turn_tokens = Int(200_000, help="The most tokens that one turn may take, prompts and answers together.").tag(
+        config=True
+    )
+    answer_tokens = Int(8192, help="The most tokens of one answer; the provider is told so.").tag(config=True)
+    draft_s = Float(
+        30.0, help="How long a draft waits for the model, in seconds; then our own reading of the code is the draft."
+    ).tag(config=True)
+    draft_code_bytes = Int(
+        24_000, help="How much of a cell's code is shown to the model for a draft, in characters."
+    ).tag(config=True)
+    ranking = Bool(
+        default_value=False,
+        help="Let the model reorder the places that passed every rule, when a plan is asked for. It can add none, "
+        "remove none and overrule nothing; the decision says so.",
+    ).tag(config=True)
+    ranking_s = Float(
+        10.0, help="How long a plan waits for the model's order, in seconds; then the rules' own order stands."
+    ).tag(config=True)
+
+    @default("model")
+    def _default_model(self) -> str:
+        return os.environ.get("JUPYTER_DIAMOND_MODEL", "")
+
+    @default("base_url")
+    def _default_base_url(self) -> str:
+        return os.environ.get("JUPYTER_DIAMOND_MODEL_URL", "")

@@ -7,16 +7,17 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from jupyter_diamond.model.site import Site
+from tests.leftovers import pytest_runtest_makereport  # noqa: F401 - a hook
 from tests.live.slurm import Testbed
 from tests.live.slurm.testbed import sweep
-from tests.sharing import Sharing, prepare
+from tests.sharing import Sharing, prepare, rotated
 
 if TYPE_CHECKING:  # imported where it is used: a machine may be without the Globus SDKs
     from tests.live.globus import RealAgent, StandIn
@@ -55,6 +56,18 @@ def is_worker(config: pytest.Config) -> bool:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Sharing:
     """Share the tests out as tests/sharing.py says."""
     return Sharing(config, log, Path(config.option.basetemp))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Have each process begin with another folder, and with another module of it."""
+    report = yield
+    if isinstance(collector, pytest.Directory) and is_worker(collector.config):
+        given = collector.config.workerinput
+        report.result = rotated(report.result, int(given["workerid"].removeprefix("gw")), given["workercount"])
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

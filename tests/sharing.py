@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -19,7 +20,10 @@ GROUPS = (
     ("endpoint set-up", "globus users"),
     ("agents", "testbed globus"),
     ("agents", "one_agent"),
-    ("slurm", "testbed engine"),
+    ("slurm", "testbed engine test_slurm_site.py"),
+    ("slurm", "testbed engine test_arrays_slurm.py"),
+    ("healing on slurm", "testbed heal"),
+    ("slurm in the engine", "testbed engine"),
     ("slurm in the lab", "testbed browser"),
     ("slurm by hand", "testbed"),
     ("lab", "one_lab"),
@@ -30,6 +34,17 @@ GROUPS = (
 )
 _ORDER = [name for name, _ in GROUPS]
 _FILE = "groups.json"
+_T = TypeVar("_T")
+
+
+def rotated(found: list[_T], worker: int, workers: int) -> list[_T]:
+    """What a folder holds, begun at another place in each process: a module is compiled by the first that comes to it.
+
+    Pytest rewrites the assertions of every module, which takes longer than all the rest of finding the tests. What one
+    process has compiled, the others read, if they do not come to it in the same moment.
+    """
+    first = worker * len(found) // workers
+    return found[first:] + found[:first]
 
 
 def prepare(items: list[pytest.Item], folder: Path) -> None:
@@ -38,7 +53,7 @@ def prepare(items: list[pytest.Item], folder: Path) -> None:
     That one collects nothing itself and is told no more than names, the same by every process.
     """
     found = {item: _group(item) for item in items}
-    items.sort(key=lambda item: _ORDER.index(found[item]) if found[item] else len(_ORDER))
+    items.sort(key=lambda item: (_ORDER.index(found[item]) if found[item] else len(_ORDER), item.path))
     written = folder / f"{_FILE}.{os.getpid()}"
     written.write_text(json.dumps({item.nodeid: group for item, group in found.items() if group}))
     written.replace(folder / _FILE)

@@ -25,6 +25,9 @@ TRAITS = {
         settings.DiamondGlobus,
         settings.DiamondBudget,
         settings.DiamondNews,
+        settings.DiamondApprovals,
+        settings.DiamondMcp,
+        settings.DiamondAgent,
     )
     for name, trait in cls.class_own_traits(config=True).items()
 }

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.sharing import GROUPS
+from tests.sharing import GROUPS, rotated
 
 REPOSITORY = Path(__file__).parents[1]
 CONFTEST = """
@@ -80,3 +80,10 @@ def test_groups_begin_first_and_in_the_order_of_the_table(tmp_path: Path) -> Non
     names = [name for name, _ in GROUPS]
     assert names.index("slurm by hand") < names.index("lab")
     assert order[:5] == ["test_on_clusters"] * 3 + ["test_in_the_lab"] * 2
+
+
+def test_each_process_begins_to_look_for_tests_at_another_place_and_finds_them_all() -> None:
+    found = [rotated(list("abcdefg"), worker, 3) for worker in range(3)]
+    assert [order[0] for order in found] == ["a", "c", "e"]
+    assert [sorted(order) for order in found] == [list("abcdefg")] * 3
+    assert rotated([], 2, 4) == []

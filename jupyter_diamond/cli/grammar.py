@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jupyter_diamond import __version__
 from jupyter_diamond.engine.endpoint_setup import NAME, VENV
 from jupyter_diamond.notebook.needs import add_needs
-from jupyter_diamond.notebook.options import positive
+from jupyter_diamond.notebook.options import add_draft, positive
 
 DONE, FAILED, USAGE, NO_SERVER, NOT_FOUND, NOT_YET = 0, 1, 2, 3, 4, 5
 _STATUSES = f"""\
@@ -17,8 +17,8 @@ Exit status: {DONE} done; {FAILED} not done, or a check failed, or nothing is id
 {NOT_YET} it was waited for as long as was said.
 
 All verbs ask your running Jupyter server; doctor, init-sites, auth, login and logout work without one, too;
-endpoint-setup and import ask none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL and
-DIAMOND_SERVER_TOKEN name another one.
+endpoint-setup, import and skill ask none. With several, the one that advances your tasks is asked. DIAMOND_SERVER_URL
+and DIAMOND_SERVER_TOKEN name another one.
 """
 
 
@@ -36,6 +36,7 @@ def _arg(*flags: str, **how: object) -> tuple[tuple[str, ...], dict[str, object]
 
 _SITE = _arg("site", metavar="SITE", help="a site's name")
 _TASK = _arg("task", metavar="T", help="a task's name (the newest of that name; fit[3] for one of a group) or id")
+_PROPOSAL = _arg("proposal", metavar="P", help="a proposal's id; jupyter diamond proposals lists them")
 _EITHER = _arg("task", metavar="T", help="the name or id of a task, of a group, or of one of a group: fit[3]")
 VERBS: tuple[Verb, ...] = (
     Verb("doctor", "Which set-up step is missing: one line a check, with what to do."),
@@ -114,6 +115,10 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb("explain", "The stored decision: why a task went where it went, and what stood against the others.", (_TASK,)),
     Verb(
+        "verdict", "Whether a task did what was asked, with the evidence: status 0 for yes, 1 for no, 5 for unknown.",
+        (_EITHER,),
+    ),
+    Verb(
         "logs", "A job's log.",
         (
             _TASK, _arg("--tail", type=int, metavar="N", help="the last N lines"),
@@ -138,6 +143,43 @@ VERBS: tuple[Verb, ...] = (
         ),
     ),
     Verb(
+        "proposals", "What agents propose and waits for your word; one of them with its script and what it would cost.",
+        (
+            _arg("proposal", metavar="P", nargs="?", help="this one, with all that an approval is bound to"),
+            _arg("--all", action="store_true", help="also those that were answered"),
+        ),
+    ),
+    Verb(
+        "approve", "Say yes to a proposal: it is shown, and done at once, exactly as it was shown.",
+        (_PROPOSAL, _arg("--yes", action="store_true", help="do not ask first")),
+    ),
+    Verb("deny", "Say not now to a proposal.", (_PROPOSAL, _arg("--reason", metavar="WHY", help="why, for the agent"))),
+    Verb("budgets", "What agents may use without asking each time, and what was taken of it."),
+    Verb(
+        "budget", "Allow agents so much beforehand, or revoke it.",
+        (
+            _arg("what", choices=("set", "revoke"), help="set a new one; revoke B"),
+            _arg("budget", metavar="B", nargs="?", help="which one to revoke"),
+            _arg("--amount", action="append", metavar="AMOUNT", help="'2 GPU-hours'; repeat for other units"),
+            _arg("--jobs", type=positive, metavar="N", help="at most N jobs"),
+            _arg("--bytes", type=positive, metavar="N", help="at most N bytes put at sites"),
+            _arg("--tokens", type=positive, metavar="N", help="at most N tokens of a language model"),
+            _arg("--site", metavar="SITE", help="at this site only"),
+            _arg("--agent", metavar="NAME", help="for this agent only"),
+            _arg("--channel", metavar="C", help="in this conversation only, as jupyter diamond proposals names it"),
+            _arg("--per-day", action="store_true", help="so much in any 24 hours, not in all"),
+            _arg("--for", dest="how_long", default="1d", metavar="TIME", help="for how long: 8h, 3d (1d); at most 7d"),
+        ),
+    ),
+    Verb(
+        "agents", "Whether agents may act at all; off: nothing is done for them, and jobs that run go on.",
+        (_arg("switch", choices=("on", "off"), nargs="?", help="let them, or not"),),
+    ),
+    Verb(
+        "audit", "What was proposed, approved, done and refused, by whom: one line of JSON each.",
+        (_arg("--verify", action="store_true", help="whether a line was changed, removed or put in"),),
+    ),
+    Verb(
         "events", "What happened, to one task or to all, oldest first.",
         (
             _arg("task", metavar="T", nargs="?", help="the name or id of a task or group; all when left out"),
@@ -149,6 +191,13 @@ VERBS: tuple[Verb, ...] = (
         (
             _arg("file", metavar="FILE", help="the script: job.sh"),
             _arg("--site", metavar="SITE", help="the site that it was written for: its partition is kept"),
+        ),
+    ),
+    Verb(
+        "draft", "A proposed line for code: from words, what the same code took before, and the code; nothing is sent.",
+        (
+            _arg("file", metavar="FILE", help="a script, a notebook, or - for what comes on stdin"),
+            _arg("--lang", choices=("python", "bash"), help="its language; default: by its name, else python"),
         ),
     ),
     Verb("env", "Facts of a site's login node: host, work folder, Python, modules, containers, accounts.", (_SITE,)),
@@ -175,6 +224,22 @@ VERBS: tuple[Verb, ...] = (
             _arg("--wait", type=int, default=120, metavar="S", help="cancel it if it has not started after S s (120)"),
         ),
     ),
+    Verb(
+        "tools", "The tools that agents have: all, or what one takes.",
+        (_arg("name", metavar="NAME", nargs="?", help="one tool, with its parameters"),),
+    ),
+    Verb(
+        "tool", "Call a tool as an agent would: what changes something needs your approval first.",
+        (
+            _arg("name", metavar="NAME", help="the tool"),
+            _arg("arguments", metavar="KEY=VALUE", nargs="*", help="gpus=1-4 time=2h; source=@fit.py reads a file"),
+            _arg("--as", dest="as_agent", default="cli", metavar="AGENT", help="who calls (cli)"),
+        ),
+    ),
+    Verb(
+        "skill", "SKILL.md, which teaches an agent to work here: printed, or written into a folder of skills.",
+        (_arg("--write", metavar="FOLDER", help="write FOLDER/jupyter-diamond/SKILL.md and reference.md"),),
+    ),
 )  # fmt: skip
 
 
@@ -193,7 +258,9 @@ def parser() -> argparse.ArgumentParser:
         )  # fmt: skip
         for flags, how in verb.arguments:
             made.add_argument(*flags, **how)  # type: ignore[arg-type]  # argparse's many keywords, from a table
-        if verb.name == "idle":
+        if verb.name == "draft":
+            add_draft(made)
+        if verb.name in ("idle", "draft"):
             add_needs(made)
         made.add_argument("--json", action="store_true", help="answer with one JSON document")
     return whole

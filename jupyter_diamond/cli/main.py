@@ -20,15 +20,22 @@ from .servers import choose, running
 WITHOUT_SERVER = {
     "doctor": "setup:doctor", "init-sites": "setup:init_sites", "auth": "logins:auth", "login": "logins:login",
     "logout": "logins:logout", "endpoint-setup": "endpoint_setup:endpoint_setup", "import": "importing:import_job",
+    "skill": "tools:skill",
 }  # fmt: skip
 WITH_SERVER = {
     "status": "looks:status", "endpoints": "looks:endpoints", "resources": "looks:resources", "idle": "looks:idle",
     "history": "looks:history", "forecast": "forecast:forecast", "charges": "charges:charges", "tasks": "looks:tasks",
     "task": "looks:task", "groups": "groups:groups", "group": "groups:group",
     "explain": "looks:explain", "logs": "looks:logs", "events": "looks:events",
-    "env": "looks:env", "cancel": "acts:cancel", "replan": "acts:replan", "hold": "acts:hold",
+    "draft": "drafts:draft", "env": "looks:env", "cancel": "acts:cancel", "replan": "acts:replan", "hold": "acts:hold",
     "release": "acts:release", "exec": "acts:execute", "put-file": "acts:put_file", "preflight": "acts:preflight",
     "smoke": "acts:smoke", "wait": "waiting:wait",
+    "proposals": "approvals:proposals", "approve": "approvals:approve", "deny": "approvals:deny",
+    "budgets": "approvals:budgets", "budget": "approvals:budget", "agents": "approvals:agents",
+    "audit": "approvals:audit",
+    "tools": "tools:tools",
+    "tool": "tools:tool",
+    "verdict": "verdicts:verdict",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from jupyter_diamond.engine.forecasts import Forecasts
 from jupyter_diamond.engine.groups.driver import Groups
 from jupyter_diamond.engine.heal.asked import Asked
 from jupyter_diamond.engine.heal.healer import Healer
+from jupyter_diamond.engine.heal.mismatch import Mismatches
 from jupyter_diamond.engine.heal.overrun import Overruns
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
@@ -43,7 +44,14 @@ _STOP_S = 1.0
 _OWN_FIRST_S = 0.05
 """A task that this very server has made is adopted with its making; one of another server's is read from the store."""
 
-_ASKED_ELSEWHERE = ("task.created", "task.cancel_requested", "task.withdrawal", "task.held", "task.released")
+_ASKED_ELSEWHERE = (
+    "task.created",
+    "task.cancel_requested",
+    "task.withdrawal",
+    "task.held",
+    "task.released",
+    "task.mismatch",
+)
 """What another server of the same user may have been asked for, and this one has to act on."""
 
 
@@ -78,6 +86,7 @@ class Engine:
         )  # fmt: skip
         self.healer = Healer(ledger, links, self.collector, self.planner, log)
         self.asked = Asked(ledger, self.planner)
+        self.mismatches = Mismatches(ledger, self.planner)
         self._overruns = Overruns(ledger, self.planner, log, tasks=self._watched, hand_on=self.adopt)
         self.continuations = Continuations(ledger, links, log, holds=self._hold, watched=self._find)
         self.groups = Groups(ledger, self.planner, spool, log, holds=self._hold, adopt=self.adopt_all)

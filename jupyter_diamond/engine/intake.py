@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from datetime import datetime
 
 from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.errors import Conflict, InvalidRequest
-from jupyter_diamond.model.decision import Candidate
+from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest
+
+Agreed = Callable[[Decision], None]
+"""Raises where a decision is not what was agreed to."""
 
 
 def check_bundle(request: TaskRequest, bundle: bytes, *, at_most: int) -> None:

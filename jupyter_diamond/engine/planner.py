@@ -15,7 +15,7 @@ from typing import NamedTuple
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
-from jupyter_diamond.engine.heal.steps import begins_with
+from jupyter_diamond.engine.heal.steps import begins_with, mismatched
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.errors import DiamondError, TransportError
 from jupyter_diamond.model.charge import SpendingCap
@@ -115,6 +115,8 @@ class Planner:
             await self._collector.freshen(older_than_s=fresh_s, patience_s=10.0)
         snapshot, world = self._collector.snapshot(), await self._forecasts.world()
         world = await self._budget.world(world, task=follows, by=by)
+        if follows is not None and (wrong := mismatched(follows)):
+            world = replace(world, mismatched=wrong)
         healing = follows.healing if follows is not None else healing or Healing()
         sized = begins_with(envelope, healing.retries, () if follows is None else follows.attempts)
         decision = await self._decided(sized, snapshot, world)

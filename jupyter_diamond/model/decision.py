@@ -65,7 +65,8 @@ class Decision(Value):
 
     made_at: UtcTime
     snapshot_id: int
-    mode: Literal["rules", "pinned"]
+    mode: Literal["rules", "pinned", "model"]
+    """``model``: the user let a model reorder the places that passed every rule, and its order is the one here."""
     envelope: Envelope
     candidates: tuple[Candidate, ...]
     chosen: int | None
@@ -80,6 +81,8 @@ class Decision(Value):
     alternatives: tuple[int, ...] = ()
     """The next best, for a move or a second copy."""
     warnings: tuple[str, ...] = ()
+    ranking: str = ""
+    """Where a model was asked for an order: what it put first and why, or why its answer does not count."""
 
     @property
     def choice(self) -> Candidate | None:

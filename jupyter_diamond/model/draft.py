@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, Literal
 
 from pydantic import Field
 
-from .base import Value
-from .envelope import Envelope
+from .base import UtcTime, Value
+from .envelope import Envelope, Size
+from .states import State
 
 DraftSource = Literal["rules", "model", "history"]
 """Our own reading of the code; a language model's; what the same code took before."""
@@ -21,10 +23,30 @@ class DraftRequest(Value):
     language: Literal["python", "bash"] = "python"
     given: dict[str, str] = Field(default_factory=dict)
     """Options that the user has set, as on the cell's line (``gpus``: ``1-4``): they are kept as they are."""
+    sizes: dict[str, int] = Field(default_factory=dict)
+    """Bytes of the files that the code names, as seen by whoever asks: the kernel, the command line."""
+    values: dict[str, int] = Field(default_factory=dict)
+    """Bytes of the variables that would travel."""
     digest: str | None = None
     """Of the capture, where there is one: what the same code took before is looked up by it."""
     model: bool = True
     """Ask the language model, where one is set up."""
+
+
+class PastRun(Value):
+    """The newest attempt of an earlier task that ran the same code."""
+
+    task: str
+    name: str
+    site: str
+    same: Literal["digest", "source"]
+    """The very same code and values; or the same cell, with other values."""
+    state: State
+    ended_at: UtcTime | None = None
+    envelope: Envelope
+    size: Size
+    run_s: float | None = None
+    max_rss_bytes: int | None = None
 
 
 class Reason(Value):
@@ -56,3 +78,15 @@ class Draft(Value):
     """What was wrong with a model's answer, and what was used instead."""
     model: str | None = None
     seconds: float = 0.0
+    feasible: bool | None = None
+    """Whether the pool has a place for it now; None: it was not planned."""
+    where: str = ""
+    """The plan's own sentence: where it would go, or why nowhere."""
+    refusals: tuple[str, ...] = ()
+    """Why not, for each site that refuses it; only where all do."""
+
+    @property
+    def line(self) -> str:
+        """The options as they stand on a cell's line, quoted where a shell would want it."""
+        said = ((f"--{name}", value) for name, value in self.options.items())
+        return " ".join(shlex.quote(word) for pair in said for word in pair if word)

@@ -14,7 +14,7 @@ EventType = Literal[
     "site.health_changed", "site.profile_drift", "snapshot.refreshed", "lease.taken",
     "login.changed",
     "task.retry", "task.resize", "task.migrate", "task.segment", "task.replanned", "task.not_again",
-    "task.held", "task.released", "task.withdrawal", "task.stays",
+    "task.held", "task.released", "task.withdrawal", "task.stays", "task.mismatch",
     "group.created", "group.round_started", "group.round_finished", "group.constraint_relaxed", "group.stopped",
     "group.cancel_requested", "group.held", "group.released", "group.ended",
     "continuation.registered", "continuation.fired", "continuation.expired",

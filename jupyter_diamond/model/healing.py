@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from .base import Value
+from .base import UtcTime, Value
 
 FailureClass = Literal[
     "spec_invalid", "auth", "policy", "credit", "capacity", "image", "launch", "app_args", "oom", "timeout", "node",
@@ -57,6 +57,14 @@ class Healing(Value):
     def asks_scheduler(self) -> bool:
         """Whether the scheduler is asked to warn, too, which it also does before other ends than the time limit."""
         return bool(self.warn_s) or (self.segments > 1 and self.warn_s is None)
+
+
+class Mismatch(Value):
+    """Somebody reported that an attempt's site is wrong for its task, which goes there no more. Foreign text."""
+
+    by: str
+    at: UtcTime
+    reason: str = Field(max_length=500)
 
 
 Taken = Literal["replan", "hold", "migrate"]

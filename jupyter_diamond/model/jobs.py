@@ -70,6 +70,15 @@ class JobRequest(Value):
     array: JobArray | None = None
 
 
+class Allocated(Value):
+    """What a job was given, in sum over its nodes. None: its scheduler does not say."""
+
+    nodes: int | None = None
+    cpus: int | None = None
+    gpus: int | None = None
+    memory_bytes: int | None = None
+
+
 class JobRow(Value):
     """One job in a queue or accounting answer. ``raw_state`` is always the scheduler's own word."""
 
@@ -92,6 +101,8 @@ class JobRow(Value):
     expected_start_at: UtcTime | None = None
     walltime_s: int | None = None
     max_rss_bytes: int | None = None
+    allocated: Allocated | None = None
+    """None: it was given nothing yet, or that source does not say."""
     cancelled_by: str | None = None
     """A user of the site, or ``YOU``."""
     step_trouble: str = ""

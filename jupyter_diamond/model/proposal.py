@@ -12,9 +12,11 @@ from .base import UtcTime, Value
 from .charge import Charge
 from .envelope import Size
 
-Act = Literal["submit", "submit_group", "replan", "cancel", "hold", "release", "smoke", "put_file", "execute"]
+Act = Literal[
+    "submit", "submit_group", "replan", "cancel", "hold", "release", "smoke", "put_file", "execute", "mismatch"
+]
 """What a proposal can be about. All of them change something somewhere, or run something."""
-SPENDS: frozenset[Act] = frozenset({"submit", "submit_group", "replan", "release", "smoke"})
+SPENDS: frozenset[Act] = frozenset({"submit", "submit_group", "replan", "release", "smoke", "mismatch"})
 """Acts that can cost something."""
 ToolKind = Literal["read", "act", "spends"]
 Standing = Literal["waiting", "approved", "denied", "done", "void", "expired"]
@@ -23,6 +25,12 @@ Standing = Literal["waiting", "approved", "denied", "done", "void", "expired"]
 LASTS_S = 24 * 3600.0
 """How long a proposal waits for a word, and how long an approval holds."""
 LONGEST_S = 7 * 86_400.0
+
+OFF = (
+    "Agents are switched off: they may look, and nothing is proposed, approved or done for them. Jobs that run go on. "
+    "Switch them on in the sidebar, or with jupyter diamond agents on."
+)
+"""What is said to whoever asks for an act meanwhile."""
 
 ProposalId = Annotated[str, Field(pattern=r"^p[0-9a-f]{10}$")]
 BudgetId = Annotated[str, Field(pattern=r"^b[0-9a-f]{10}$")]
@@ -85,12 +93,18 @@ class Proposal(Value):
     """Why there: the decision's sentence."""
     intent: str = ""
     """The larger goal, in the agent's words. Foreign text."""
+    asked: str = ""
+    """sha256 of what was asked for, before it was planned: the same question again finds this proposal."""
     source: str = ""
     """What would run, as written."""
     script: str = ""
     """The batch script as it would be sent."""
     starts_in_s: float | None = None
     runs_s: float | None = None
+    predicted: float | None = None
+    """What it is expected to cost, in the unit of its charge: it may be less than the most that was approved."""
+    tries: int = 1
+    """How many attempts may be made of it in all; each is charged."""
     notes: tuple[str, ...] = ()
     """What the user should know before saying yes: what is assumed, what is not known."""
     by: Speaker
@@ -103,8 +117,26 @@ class Proposal(Value):
     decided_at: UtcTime | None = None
     budget: BudgetId | None = None
     """The standing budget that allowed it; None where a person did."""
+    began_at: UtcTime | None = None
+    """When it was begun to be done."""
     task: str | None = None
     """The task or group that came of it."""
+    result: str = ""
+    """What came of any other act. Foreign text."""
+    told: bool = False
+    """The agent has seen that it was done."""
+    changed: tuple[str, ...] = ()
+    """What is different now from what was proposed, one sentence each; only where it was looked for."""
+
+    @property
+    def at_most(self) -> float | None:
+        """What it may cost with all its attempts and members, in the unit of its charge; None: not known."""
+        charge = self.terms.charge
+        return (
+            None
+            if charge is None or charge.at_most is None
+            else charge.at_most * self.tries * (self.terms.members or 1)
+        )
 
 
 class Allowance(Value):
@@ -147,6 +179,15 @@ class StandingBudget(Value):
         return self
 
 
+class Need(Value):
+    """What an act takes of a standing budget. ``unknown``: what it may cost is not known."""
+
+    amounts: dict[str, float] = Field(default_factory=dict)
+    unknown: bool = False
+    jobs: int = 0
+    transferred_bytes: int = 0
+
+
 class Audited(Value):
     """One line of the audit: who did what, chained to the line before."""
 
@@ -171,3 +212,12 @@ class AgentSwitch(Value):
     on: bool = True
     by: str | None = None
     at: UtcTime | None = None
+
+
+class AuditCheck(Value):
+    """Whether the audit is as it was written. ``newest`` can be kept elsewhere, to prove later that nothing is gone."""
+
+    lines: int
+    newest: str
+    problems: tuple[str, ...] = ()
+    """What was changed, removed or put in, one sentence each; empty: nothing."""

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from .base import UtcTime, Value
 from .charge import Charge
 from .envelope import Envelope, Size
-from .healing import Checkpoint, FailureClass, Healing, Step, Withdrawal
+from .healing import Checkpoint, FailureClass, Healing, Mismatch, Step, Withdrawal
 from .jobs import NativeJob
 from .states import Outcome, Phase, ReasonClass, State
 
@@ -109,6 +109,8 @@ class Attempt(Value):
     """Which part of the work this attempt does, where wall times cut it into several."""
     withdrawal: Withdrawal | None = None
     """It is being taken back from its site's queue; None while it is not."""
+    mismatch: Mismatch | None = None
+    """Why its site is wrong for the task; None while nobody has said so."""
     site: str
     partition: str | None = None
     account: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ from pydantic import TypeAdapter
 from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.continuation import Continuation, Cursor, Registered, Registration
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.draft import Draft, DraftRequest
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.forecast import Forecasts
@@ -18,15 +20,18 @@ from jupyter_diamond.model.login import Login, LoginStart, LoginWay
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest, TaskSummary
+from jupyter_diamond.model.tool import ToolAnswer, ToolList
+from jupyter_diamond.model.verdict import TaskVerdict
 from jupyter_diamond.model.views import EventPage, Interpreter, LogChunk, ResultView, Status
 
+from .approval_calls import ApprovalCalls
 from .calls import parsed, part
 from .group_calls import GroupCalls
 
 _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 
 
-class DiamondClient(GroupCalls):
+class DiamondClient(GroupCalls, ApprovalCalls):
     """One per kernel, used from any thread."""
 
     def __enter__(self) -> DiamondClient:  # noqa: PYI034 - Self needs Python 3.11
@@ -74,6 +79,11 @@ class DiamondClient(GroupCalls):
         """Where it would go now, or how a round of so many would be shared out; nothing is started."""
         asked = {"envelope": envelope.model_dump(mode="json"), "members": members, "at_once": at_once}
         return self._post(Decision, "plan", asked)
+
+    def draft(self, request: DraftRequest) -> Draft:
+        """A proposed envelope, planned; a language model may take its time."""
+        answer = self._call("POST", "draft", json=request.model_dump(mode="json"), timeout=180.0)
+        return parsed(Draft, answer)
 
     def idle(self, envelope: Envelope) -> Idle:
         """Where such a job could start now."""
@@ -151,6 +161,10 @@ class DiamondClient(GroupCalls):
         """The stored decision."""
         return self._get(Decision, f"tasks/{part(ref)}/decision")
 
+    def verdict(self, ref: str) -> TaskVerdict:
+        """Whether its newest attempt did what was asked; reads its log, receipt and accounting now."""
+        return self._get(TaskVerdict, f"tasks/{part(ref)}/verdict")
+
     def task_events(self, ref: str, after: int = 0, limit: int = 500) -> EventPage:
         """What happened to one task, oldest first."""
         return self._get(EventPage, f"tasks/{part(ref)}/events", {"after": after, "limit": limit})
@@ -195,6 +209,15 @@ class DiamondClient(GroupCalls):
     def withdraw(self, continuation_id: str) -> Continuation:
         """Take a registration back."""
         return parsed(Continuation, self._call("DELETE", f"continuations/{part(continuation_id)}"))
+
+    def tools(self) -> ToolList:
+        """The tools that agents have."""
+        return self._get(ToolList, "tools")
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any], *, agent: str = "cli") -> ToolAnswer:
+        """Call one as an agent. Not retried: what it does is safe to ask again, and whoever asks should know."""
+        asked = {"arguments": dict(arguments), "agent": agent}
+        return parsed(ToolAnswer, self._once("POST", f"tools/{part(name)}", json=asked, timeout=200.0))
 
     def login(self) -> Login:
         """Who the server is to Globus."""

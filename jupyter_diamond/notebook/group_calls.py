@@ -16,6 +16,7 @@ from jupyter_diamond.model.group import (
     MemberSummary,
 )
 from jupyter_diamond.model.states import State
+from jupyter_diamond.model.verdict import GroupVerdict
 from jupyter_diamond.model.views import EventPage
 
 from .calls import Calls, parsed, part
@@ -60,6 +61,10 @@ class GroupCalls(Calls):
     def on_group(self, ref: str, act: GroupAct, *, unpin: bool = False) -> Group:
         """Ask something of all of its members that it can be asked of."""
         return self._post(Group, f"groups/{part(ref)}/{act}", {"unpin": unpin} if act == "replan" else {})
+
+    def group_verdict(self, ref: str) -> GroupVerdict:
+        """How many of its members did what was asked, and the first that did not."""
+        return self._get(GroupVerdict, f"groups/{part(ref)}/verdict")
 
     def group_events(self, ref: str, after: int = 0, limit: int = 500) -> EventPage:
         """What happened to a group, oldest first."""

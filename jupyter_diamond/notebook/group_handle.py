@@ -25,6 +25,7 @@ from .handle import FOLLOW_S, TaskHandle
 from .session import Session
 from .tables import events_table
 from .text import Text
+from .verdict_text import Verdict, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,6 +229,11 @@ class GroupHandle:
         return self
 
     # -- what happened -----------------------------------------------------------------------------------------
+
+    @property
+    def verdict(self) -> Verdict:
+        """How many of its members did what was asked, and the first that did not; a text with ``.correct``."""
+        return shown(self._session.client.group_verdict(self.id))
 
     def explain(self) -> Explanation:
         """Why its members went where they went: the shares, and the decision that was stored when they were sent."""

@@ -22,6 +22,7 @@ from .explanation import Explanation
 from .session import Session
 from .text import Text
 from .timeline import every_event, story
+from .verdict_text import Verdict, shown
 
 FOLLOW_S = 0.5
 LOG_BYTES = 1 << 20
@@ -66,6 +67,14 @@ class TaskHandle:
     def charge(self) -> TaskCharge:
         """What it is charged now: ``predicted``, ``reserved``, ``actual`` and their ``unit``; shown as a sentence."""
         return TaskCharge(self.task)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it did what was asked: accepted, started, log, outputs, size, end, each with the evidence; a text.
+
+        ``.correct`` is "yes", "no" or "unknown"; its log, receipt and accounting are read now.
+        """
+        return shown(self._session.client.verdict(self.id))
 
     # -- waiting and results -----------------------------------------------------------------------------------
 

@@ -107,6 +107,10 @@ def _says_withdrawal(data: _Data, of: _Of) -> str:
     return f"{of.who} is taken back from {of.site}: {why}"
 
 
+def _says_mismatch(data: _Data, of: _Of) -> str:
+    return f"{_by(data)} reported that {data.get('site', of.site)} is wrong for it: {data.get('reason', '')}"
+
+
 def _why(data: _Data, _of: _Of) -> str:
     return str(data.get("why", ""))
 
@@ -127,6 +131,7 @@ _SAYS: dict[EventType, Callable[[_Data, _Of], str]] = {
     "task.released": lambda data, _of: f"{_by(data)} released it",
     "task.withdrawal": _says_withdrawal,
     "task.stays": _why,
+    "task.mismatch": _says_mismatch,
 }  # fmt: skip
 
 

@@ -8,11 +8,11 @@ from datetime import datetime, timezone
 
 from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.jobs import YOU, JobRow, NativeJob
+from jupyter_diamond.model.jobs import YOU, Allocated, JobRow, NativeJob
 from jupyter_diamond.model.snapshot import Limit
 from jupyter_diamond.model.states import State
 
-from . import durations, jobids, memory, states
+from . import durations, gres, jobids, memory, states
 from .slurm_sections import FIELD
 
 QUEUE_FORMAT = FIELD.join(("%A", "%F", "%i", "%T", "%P", "%l", "%V", "%S", "%e", "%N", "%r", "%j"))
@@ -20,9 +20,12 @@ QUEUE_FORMAT = FIELD.join(("%A", "%F", "%i", "%T", "%P", "%l", "%V", "%S", "%e",
 
 ACCOUNTING_FIELDS = (
     "JobIDRaw", "JobID", "State", "ExitCode", "Submit", "Start", "End", "TimelimitRaw", "MaxRSS", "Partition",
-    "NodeList", "Reason", "JobName",
+    "NodeList", "AllocTRES", "Reason", "JobName",
 )  # fmt: skip
 """All of them exist from 22.05 to 26.05: one unknown field makes the whole of ``sacct`` fail."""
+
+UNNAMED_FIELDS = tuple(name for name in ACCOUNTING_FIELDS if name != "AllocTRES")
+"""Those of an answer that does not name its columns, as our scripts once did not."""
 
 _LARGEST_SIGNAL = 64
 _EPOCH_DIGITS = 11
@@ -100,6 +103,22 @@ def _reason(text: str) -> str:
     return "" if word in ("None", "(null)") else word
 
 
+def allocated(text: str) -> Allocated | None:
+    """What ``billing=2,cpu=2,gres/gpu=1,mem=4G,node=1`` gives; None where it says nothing, or nothing that is known.
+
+    What cannot be read costs no row: it tells of a job's size, not of its state.
+    """
+    try:
+        given, gpus = gres.tres(text), gres.tres_gpus(text)
+        size = memory.parse_slurm(given.get("mem", ""))
+    except ParseError:
+        return None
+    nodes, cpus = (int(given[name]) if given.get(name, "").isdigit() else None for name in ("node", "cpu"))
+    held = size if isinstance(size, int) else None
+    found = Allocated(nodes=nodes, cpus=cpus, gpus=gpus, memory_bytes=held)
+    return None if found == Allocated() else found
+
+
 def _native(raw_id: str, array: str, shown: str, cluster: str | None) -> NativeJob:
     """A task of an array keeps its array's name (B15: its raw id is another number, and folded rows share one)."""
     name = shown if array != raw_id or "_" in shown else raw_id
@@ -172,6 +191,7 @@ def _accounting_row(line: str, cluster: str | None, fields: Sequence[str]) -> tu
         ended_at=when(field["End"]) if state.state.terminal or unreadable else None,
         walltime_s=_seconds(durations.parse_minutes(field["TimelimitRaw"])),
         max_rss_bytes=used if isinstance(used, int) else None,
+        allocated=allocated(field["AllocTRES"]),
         cancelled_by=state.cancelled_by,
         requeued=state.requeued,
         step_trouble=f"{shown} ended {field['State']} {field['ExitCode']}".rstrip() if "." in raw_id else "",
@@ -237,5 +257,6 @@ def shown_job(line: str, *, cluster: str | None = None) -> JobRow:
         expected_start_at=began if waits else None,
         ended_at=when(field.get("EndTime", "")) if state.state.terminal else None,
         walltime_s=_seconds(durations.parse_slurm(field.get("TimeLimit", ""))),
+        allocated=None if waits else allocated(field.get("AllocTRES") or field.get("TRES", "")),
         requeued=state.requeued,
     )

@@ -23,7 +23,7 @@ def read_caps(scope: CapScope, said: Iterable[str], units: Units, *, setting: st
     known = {unit for own in units.values() for unit in own}
     found = []
     for text in said:
-        amount, unit = _amount(text, setting)
+        amount, unit = amount_of(text, setting)
         own = _same(unit, known)
         if own is None and known:
             raise InvalidRequest(
@@ -48,7 +48,7 @@ def read_account_caps(
         if slash and not account:
             raise InvalidRequest(f"{setting}: {place!r} names no account; write {site} or {site}/ACCOUNT.")
         for text in (texts,) if isinstance(texts, str) else texts:
-            amount, unit = _amount(text, f"{setting}[{place!r}]")
+            amount, unit = amount_of(text, f"{setting}[{place!r}]")
             own = _same(unit, units[site])
             if own is None and units[site]:
                 raise InvalidRequest(
@@ -62,7 +62,8 @@ def read_account_caps(
     return tuple(found)
 
 
-def _amount(text: str, setting: str) -> tuple[float, str]:
+def amount_of(text: str, setting: str) -> tuple[float, str]:
+    """``2 GPU-hours`` as (2.0, ``GPU-hour``). Raises InvalidRequest with the setting."""
     parts = _AMOUNT.fullmatch(text)
     if parts is None:
         raise InvalidRequest(f"{setting}: {text!r} is no amount with its unit; write for example {EXAMPLE!r}.")

@@ -40,7 +40,7 @@ class _Settled(NamedTuple):
 
 def candidates_at(envelope: Envelope, places: Sequence[Place], bench: Bench, world: World) -> list[Judged]:
     """Every place as a candidate for this envelope."""
-    verdicts = [bench.judge(place) for place in places]
+    verdicts = [(*bench.judge(place), *outcome_rules.reported(place, world)) for place in places]
     open_ = [at for at in range(len(places)) if not refused(verdicts[at])]
     rough = dict.fromkeys(open_, False)
     if len(open_) > world.simulated:

@@ -226,13 +226,20 @@ def _size_line(size: Size, estimate: Estimate) -> str:
     return f"{words.size(size)}: {terms(estimate)}{f'; {priced}' if priced else ''}"
 
 
+_MODES = {
+    "rules": "by the rules", "pinned": "where you pinned it, within the rules",
+    "model": "by the rules, in a model's order",
+}  # fmt: skip
+
+
 def how(decision: Decision) -> str:
     """When, how and for what it was decided."""
     made = decision.made_at.strftime("%Y-%m-%d %H:%M:%S UTC")
-    mode = "by the rules" if decision.mode == "rules" else "where you pinned it, within the rules"
+    mode = _MODES[decision.mode]
     seed = f" (seed {decision.seed})" if decision.seed is not None else ""
     goal = decision.objective.replace("_", " ")
-    return f"Decided {made}, {mode}, for {goal}{seed}, from snapshot {decision.snapshot_id}."
+    ranking = f" {decision.ranking}" if decision.ranking else ""
+    return f"Decided {made}, {mode}, for {goal}{seed}, from snapshot {decision.snapshot_id}.{ranking}"
 
 
 def asked(decision: Decision) -> str:

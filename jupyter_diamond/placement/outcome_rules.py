@@ -200,6 +200,15 @@ def within_caps(envelope: Envelope, place: Place, weighed: Weighed, world: World
     return verdict("budget", "pass", observed, required, "It is within your caps.")
 
 
+def reported(place: Place, world: World) -> tuple[Verdict, ...]:
+    """Somebody said that the site is wrong for this task; nothing where nobody did."""
+    reason = world.mismatched.get(place.site.name)
+    if reason is None:
+        return ()
+    sentence = f"It was reported to be wrong for this task: {words.clause(reason)[:200]}."
+    return (verdict("reported", "fail", "reported as wrong", "not reported", sentence),)
+
+
 def judged(envelope: Envelope, place: Place, weighed: Weighed, clock: Clock, world: World) -> tuple[Verdict, ...]:
     """All of these rules on one size. Nothing is said of caps where the user has set none."""
     capped = (within_caps(envelope, place, weighed, world),) if world.spent else ()

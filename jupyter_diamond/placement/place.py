@@ -68,7 +68,7 @@ HEADINGS: dict[str, Heading] = {
     "accelerator": "accelerator", "GPU memory": "accelerator", "GPU count": "accelerator", "capacity": "capacity",
     NOW: "capacity", "walltime": "walltime", "deadline": "walltime", "container": "container",
     "allowance": "user limits", "credit": "credit", "max charge": "credit",
-    "budget": "credit",
+    "budget": "credit", "reported": "partition",
 }  # fmt: skip
 """Every rule with the heading under which it is shown."""
 

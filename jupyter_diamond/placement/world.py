@@ -22,6 +22,8 @@ class World:
 
     ``spent`` is what stands against the caps that the user has set, ``by`` the agent that asks.
 
+    ``mismatched`` are sites that were reported to be wrong for this very task, each with the reason.
+
     ``simulated`` is at how many places a queue is simulated at most, the likeliest ones; at others jobs are counted.
     """
 
@@ -34,3 +36,4 @@ class World:
     balances: Mapping[str, Balances] = field(default_factory=dict)
     spent: tuple[Spent, ...] = ()
     by: str | None = None
+    mismatched: Mapping[str, str] = field(default_factory=dict)

@@ -10,10 +10,13 @@ from jupyter_server.extension.application import ExtensionApp
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.settings import (
+    DiamondAgent,
+    DiamondApprovals,
     DiamondBudget,
     DiamondEngine,
     DiamondGlobus,
     DiamondLimits,
+    DiamondMcp,
     DiamondNews,
     DiamondSites,
     DiamondStore,
@@ -26,12 +29,14 @@ from .news import SCHEMA, SCHEMA_ID, news
 if TYPE_CHECKING:
     from jupyter_events import EventLogger
 
+    from jupyter_diamond.agent.desk import AgentDesk
     from jupyter_diamond.service import DiamondService
 
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews.
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp,
+    c.DiamondAgent.
     """
 
     name = "jupyter_diamond"
@@ -40,10 +45,15 @@ class DiamondApp(ExtensionApp):
     load_other_extensions = True
     classes = [  # noqa: RUF012 - as traitlets has it
         DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
+        DiamondApprovals,
+        DiamondMcp,
+        DiamondAgent,
     ]  # fmt: skip
 
     service: DiamondService | None = None
     """None when its settings cannot be used; ``diamond_problem`` then says why."""
+    agent: AgentDesk | None = None
+    """None where there is no service."""
     _start_tried = False
 
     def initialize_settings(self) -> None:
@@ -53,10 +63,14 @@ class DiamondApp(ExtensionApp):
         try:
             self.service = self.make_service()
             self.service.on_change(self._tell_browser)
+            self.agent = self.make_agent(self.service)
+            self.settings["diamond_open_tools"] = DiamondMcp(parent=self).tools_without_token
         except DiamondError as error:
             problem = error
             self.log.error("Diamond does not work: %s", error.message)  # noqa: TRY400 - the sentence says it all
-        self.settings.update(diamond_service=self.service, diamond_problem=problem, diamond_polls=set())
+        self.settings.update(
+            diamond_service=self.service, diamond_agent=self.agent, diamond_problem=problem, diamond_polls=set()
+        )  # fmt: skip
 
     def make_service(self) -> DiamondService:
         """The service with this server's settings."""
@@ -73,6 +87,15 @@ class DiamondApp(ExtensionApp):
             log=self.log,
         )
 
+    def make_agent(self, service: DiamondService) -> AgentDesk:
+        """What serves agents, with this server's settings."""
+        from jupyter_diamond.agent.desk import AgentDesk
+
+        return AgentDesk(
+            service, log=self.log, settings=DiamondAgent(parent=self), approvals=DiamondApprovals(parent=self),
+            serverapp=self.serverapp,
+        )  # fmt: skip
+
     def initialize_handlers(self) -> None:
         """Serve the API."""
         self.handlers.extend(ROUTES)
@@ -83,6 +106,8 @@ class DiamondApp(ExtensionApp):
         self._start_tried = True
         try:
             await self.service.start()
+            if self.agent is not None:
+                await self.agent.start()
         except DiamondError as error:
             self._set_problem(error)
             self.log.error("Diamond does not work: %s", error.message)  # noqa: TRY400 - the sentence says it all
@@ -97,6 +122,8 @@ class DiamondApp(ExtensionApp):
             poll.cancel()
         if self._start_tried and self.service is not None:
             self._start_tried = False
+            if self.agent is not None:
+                await self.agent.stop()
             await self.service.stop()
 
     def _set_problem(self, problem: DiamondError | None) -> None:

@@ -16,6 +16,7 @@ from jupyter_diamond.errors import DiamondError, InvalidRequest, ServerUnavailab
 from jupyter_diamond.model.views import ErrorView
 
 if TYPE_CHECKING:
+    from jupyter_diamond.agent.desk import AgentDesk
     from jupyter_diamond.service import DiamondService
 
 M = TypeVar("M", bound=BaseModel)
@@ -40,6 +41,15 @@ class DiamondHandler(APIHandler):
             raise problem
         service: DiamondService = self.settings["diamond_service"]
         return service
+
+    @property
+    def agent(self) -> AgentDesk:
+        """What serves agents, once the service has started. Raises what kept it from starting."""
+        problem: DiamondError | None = self.settings["diamond_problem"]
+        if problem is not None:
+            raise problem
+        desk: AgentDesk = self.settings["diamond_agent"]
+        return desk
 
     def form(self, model: type[M]) -> M:
         """The request's JSON body as a value. Raises InvalidRequest."""

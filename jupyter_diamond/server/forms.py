@@ -205,3 +205,14 @@ class LogsQuery(Value):
     offset: int = Field(default=0, ge=0)
     limit: int = Field(default=65_536, ge=1, le=4 << 20)
     tail: int | None = Field(default=None, ge=0, le=4 << 20)
+
+
+class ToolsQuery(Value):
+    """Which tools: those that every model sees and those of these groups, with commas between; all when left out."""
+
+    groups: str | None = None
+
+    @property
+    def named(self) -> tuple[str, ...] | None:
+        """The groups; None for all."""
+        return None if self.groups is None else tuple(each.strip() for each in self.groups.split(",") if each.strip())

@@ -12,9 +12,11 @@ from tornado import web
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.task import TaskRequest, TaskSummary
 
+from .approvals import APPROVAL_ROUTES
 from .base import DiamondHandler, PollHandler
 from .charges import CHARGE_ROUTES
 from .consumers import CONSUMER_ROUTES
+from .drafts import DRAFT_ROUTES
 from .forms import (
     EventsQuery,
     ExecForm,
@@ -33,6 +35,8 @@ from .forms import (
 )
 from .groups import GROUP_ROUTES
 from .logins import LOGIN_ROUTES
+from .tools import TOOL_ROUTES
+from .verdicts import VERDICT_ROUTES
 from .waiting import WAITING_ROUTES
 
 OPENAPI = Path(__file__).with_name("openapi.yaml")
@@ -321,7 +325,17 @@ class OpenapiHandler(DiamondHandler):
 
 
 _API = "/jupyter_diamond/api"
-_ELSEWHERE = (*WAITING_ROUTES, *GROUP_ROUTES, *LOGIN_ROUTES, *CHARGE_ROUTES, *CONSUMER_ROUTES)
+_ELSEWHERE = (
+    *WAITING_ROUTES,
+    *GROUP_ROUTES,
+    *LOGIN_ROUTES,
+    *CHARGE_ROUTES,
+    *CONSUMER_ROUTES,
+    *APPROVAL_ROUTES,
+    *TOOL_ROUTES,
+    *VERDICT_ROUTES,
+    *DRAFT_ROUTES,
+)
 ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/status", StatusHandler),
     (rf"{_API}/sites", SitesHandler),

@@ -11,19 +11,20 @@ from typing import Any
 from jupyter_diamond.model.event import Event
 
 SCHEMA_ID = "https://schema.jupyter-diamond.org/pool/v1"
+KINDS = ("task", "group", "site", "login", "proposal", "agents")
 _BEGUN = ("task.created", "decision.made", "charge.reserved")
 """What happens to every member of a group when its round begins."""
 SCHEMA: dict[str, Any] = {
     "$id": SCHEMA_ID,
     "version": "1",
     "title": "Something in the pool changed",
-    "description": "Which task, group, site or login to fetch again.",
+    "description": "Which task, group, site, login or proposal to fetch again, or whether agents may act.",
     "personal-data": True,
     "type": "object",
     "required": ["kind", "id", "version"],
     "additionalProperties": False,
     "properties": {
-        "kind": {"type": "string", "enum": ["task", "group", "site", "login"]},
+        "kind": {"type": "string", "enum": list(KINDS)},
         "id": {"type": "string"},
         "version": {"type": "integer", "minimum": 0},
     },
@@ -33,6 +34,6 @@ SCHEMA: dict[str, Any] = {
 def news(event: Event) -> dict[str, Any] | None:
     """What the browser is told of an event; None when it is no business of its, or its group tells it for all."""
     kind, _, subject = event.subject.partition(":")
-    if kind not in ("task", "group", "site", "login") or (kind == "task" and "-" in subject and event.type in _BEGUN):
+    if kind not in KINDS or (kind == "task" and "-" in subject and event.type in _BEGUN):
         return None
     return {"kind": kind, "id": subject, "version": event.seq}

@@ -14,18 +14,32 @@ from pydantic.json_schema import models_json_schema
 from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from jupyter_diamond.agent.tools.registry import all_specs
 from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.continuation import Continuation, Cursor, Registered, Registration, Waking
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.draft import Draft, DraftRequest
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
+from jupyter_diamond.model.proposal import AgentSwitch, AuditCheck, Proposal, StandingBudget
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest
+from jupyter_diamond.model.tool import ToolAnswer, ToolCall, ToolList
+from jupyter_diamond.model.verdict import GroupVerdict, TaskVerdict
 from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogChunk, ResultView, Status
+from jupyter_diamond.server.approval_forms import (
+    ApproveForm,
+    AuditPage,
+    BudgetForm,
+    BudgetList,
+    DenyForm,
+    ProposalList,
+    SwitchForm,
+)
 from jupyter_diamond.server.forms import (
     CodeForm,
     ContinuationList,
@@ -48,13 +62,19 @@ MARK = "# ---- generated below this line by jupyter_diamond/server/openapi.py --
 REQUESTS: tuple[type[BaseModel], ...] = (
     TaskRequest, RefreshForm, InterpreterForm, PlanForm, IdleForm, ExecForm, SmokeForm, LoginForm, CodeForm,
     ReplanForm,
-    Registration, GroupRequest,
+    Registration, GroupRequest, ToolCall,
+    ApproveForm, DenyForm, BudgetForm, SwitchForm,
+    DraftRequest,
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
     Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
     GroupSubmitted, GroupList, Group, GroupResults, MemberList,
     Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
+    ToolList, ToolAnswer,
+    Proposal, ProposalList, StandingBudget, BudgetList, AgentSwitch, AuditPage, AuditCheck,
+    TaskVerdict, GroupVerdict,
+    Draft,
 )  # fmt: skip
 
 
@@ -65,6 +85,7 @@ def schemas() -> dict[str, Any]:
     wanted += [(model, "serialization") for model in ANSWERS]
     _, everything = models_json_schema(wanted, ref_template="#/components/schemas/{model}")
     definitions: dict[str, Any] = everything["$defs"]
+    definitions |= {f"arguments_of_{spec.name}": spec.parameters for spec in all_specs()}
     return dict(sorted(definitions.items()))
 
 

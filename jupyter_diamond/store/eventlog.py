@@ -23,6 +23,9 @@ _LAST = text("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
 # made once: every write is followed by a look at the log
 _AFTER = select(events).where(events.c.seq > bindparam("cursor")).order_by(events.c.seq).limit(bindparam("most"))
 _APPEND = insert(events).returning(events.c.seq)
+_TOLD = select(events.c.seq).where(
+    events.c.subject == bindparam("subject"), events.c.dedup_key == bindparam("dedup_key")
+)
 _VERSION = update(tasks).where(tasks.c.id == bindparam("task")).values(version=bindparam("seq"))
 _APPEND_MANY = bulk.insertion(events, "seq", "at", "type", "subject", "data", "dedup_key")
 _VERSIONS = bulk.change(tasks, tasks.c.id == bindparam("the_task"), "version")
@@ -44,10 +47,9 @@ def append(
 ) -> Event | None:
     """Append one event inside the caller's write transaction; None when its key was told before."""
     body = _encode(kind, data)
-    if dedup_key is not None:
-        same = select(events.c.seq).where(events.c.subject == subject, events.c.dedup_key == dedup_key)
-        if connection.execute(same).first() is not None:
-            return None
+    known = {"subject": subject, "dedup_key": dedup_key}
+    if dedup_key is not None and connection.execute(_TOLD, known).first() is not None:
+        return None
     row = {"at": at.timestamp(), "type": kind, "subject": subject, "data": body, "dedup_key": dedup_key}
     seq = connection.execute(_APPEND, row).scalar_one()
     if subject.startswith("task:"):

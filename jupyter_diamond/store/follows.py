@@ -12,7 +12,7 @@ from jupyter_diamond.errors import Conflict
 from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.event import EventType
-from jupyter_diamond.model.healing import Withdrawal
+from jupyter_diamond.model.healing import Mismatch, Withdrawal
 from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.task import Attempt
 
@@ -86,6 +86,25 @@ def withdraw(connection: Connection, task_id: str, attempt: Attempt, wanted: Wit
     attempt_rows.change(
         connection, task_id, attempt.n, at=at, kind="task.withdrawal", data=told, changes={"withdrawal": wanted}
     )
+
+
+def mismatch(
+    connection: Connection, task_id: str, attempt: Attempt, told: Mismatch, wanted: Withdrawal | None, *, at: datetime
+) -> None:
+    """Note that the attempt's site is wrong for its task; with ``wanted`` its waiting job is taken back, too.
+
+    Raises Conflict when it is to be taken back and has started, and when it has ended.
+    """
+    if attempt.state.terminal:
+        raise Conflict(f"Attempt {attempt.n} has ended meanwhile: {attempt.state.value}.")
+    if wanted is not None:
+        _not_started(attempt, "move it")
+    said = {"attempt": attempt.n, "site": attempt.site, "by": told.by, "reason": told.reason}
+    attempt_rows.change(
+        connection, task_id, attempt.n, at=at, kind="task.mismatch", data=said, changes={"mismatch": told}
+    )
+    if wanted is not None:
+        withdraw(connection, task_id, attempt, wanted, at=at)
 
 
 def hold(connection: Connection, task_id: str, attempt: Attempt, by: str, *, at: datetime) -> None:

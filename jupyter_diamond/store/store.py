@@ -13,9 +13,10 @@ from jupyter_diamond.errors import InvalidRequest, OverBudget
 from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.draft import PastRun
 from jupyter_diamond.model.event import Event, EventType
 from jupyter_diamond.model.forecast import ForecastRecord
-from jupyter_diamond.model.healing import Withdrawal
+from jupyter_diamond.model.healing import Mismatch, Withdrawal
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.queue import OwnRun, PastJob
 from jupyter_diamond.model.snapshot import SiteReading
@@ -23,12 +24,19 @@ from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
 from . import attempt_rows, eventlog, follows, history, leases, loading, outcomes
 from .attempt_book import AttemptBook
+from .audit import AuditBook
+from .budgets import Budgets
+from .channels import Channels
 from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
 from .groups import Groups
+from .model_calls import ModelCalls
+from .past_runs import past_runs
+from .proposals import Proposals
 from .rows import stored, summaries, summaries_of
 from .schema import arrays, attempts, capabilities, tasks
+from .switches import Switches
 
 
 class Store:
@@ -44,7 +52,13 @@ class Store:
         self.charges = ChargeBook(self._database)
         self.attempts = AttemptBook(self._database)
         self.continuations = Continuations(self._database)
+        self.channels = Channels(self._database)
         self.groups = Groups(self._database)
+        self.proposals = Proposals(self._database)
+        self.budgets = Budgets(self._database)
+        self.audit = AuditBook(self._database)
+        self.switches = Switches(self._database)
+        self.model_calls = ModelCalls(self._database)
         self._tidied = -1
 
     def close(self) -> None:
@@ -245,6 +259,12 @@ class Store:
             follows.withdraw(connection, task_id, loading.newest(connection, task_id), wanted, at=at)
             return loading.get(connection, task_id)
 
+    def mismatch(self, task_id: str, told: Mismatch, wanted: Withdrawal | None, at: datetime) -> Task:
+        """Note that its site is wrong for it, and have its waiting job taken back. Raises Conflict where it is late."""
+        with self._database.write() as connection:
+            follows.mismatch(connection, task_id, loading.newest(connection, task_id), told, wanted, at=at)
+            return loading.get(connection, task_id)
+
     def hold(self, task_id: str, by: str, at: datetime) -> Task:
         """Let nothing of the task be submitted. Raises Conflict when it has started, or has ended."""
         with self._database.write() as connection:
@@ -328,6 +348,11 @@ class Store:
         """What the newest attempts that ended well took, oldest first, but for those of ``known`` attempts."""
         with self._database.read() as connection:
             return outcomes.own_runs(connection, known)
+
+    def past_runs(self, digest: str | None, source: str) -> tuple[PastRun, ...]:
+        """What the same code took before, newest first; only ended tasks, the very same code before the same cell."""
+        with self._database.read() as connection:
+            return past_runs(connection, digest, source)
 
     def outcomes(self, known: Collection[outcomes.Key] = ()) -> dict[outcomes.Key, ForecastRecord | None]:
         """Forecasts of the newest attempts that have started, oldest first, but for those of ``known`` attempts."""

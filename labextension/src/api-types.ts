@@ -1,6 +1,21 @@
 // Generated from the pydantic models in jupyter_diamond/model. Do not edit:
 // run `python -m labextension.scripts.api_types` from the repository's root.
 
+/** Whether agents may act at all. Off: they may look, nothing else. */
+export interface AgentSwitch {
+  on: boolean;
+  by: string | null;
+  at: string | null;
+}
+
+/** How much a standing budget lets pass. None: not limited by it; no amounts: nothing that costs. */
+export interface Allowance {
+  amounts: string[];
+  jobs: number | null;
+  transferred_bytes: number | null;
+  model_tokens: number | null;
+}
+
 /** Where an attempt stands in a job array: the array's token, which names its job and its folder, and its index. */
 export interface ArrayPlace {
   token: string;
@@ -25,6 +40,7 @@ export interface Attempt {
   why: string;
   segment: number;
   withdrawal: Withdrawal | null;
+  mismatch: Mismatch | null;
   site: string;
   partition: string | null;
   account: string | null;
@@ -59,6 +75,14 @@ export interface Attempt {
   state_since: string;
   last_seen_at: string | null;
   trouble: string;
+}
+
+/** Where a standing budget holds: everything that is given must agree. */
+export interface BudgetScope {
+  channel: string | null;
+  agent: string | null;
+  site: string | null;
+  per: 'day' | 'all';
 }
 
 /** (site, partition, account, concrete size), judged. ``size`` is None when a rule failed before sizing. */
@@ -140,7 +164,7 @@ export interface Checkpoint {
 export interface Decision {
   made_at: string;
   snapshot_id: number;
-  mode: 'rules' | 'pinned';
+  mode: 'rules' | 'pinned' | 'model';
   envelope: Envelope;
   candidates: Candidate[];
   chosen: number | null;
@@ -151,6 +175,7 @@ export interface Decision {
   objective: 'earliest_completion' | 'earliest_start' | 'lowest_cost' | 'least_waste' | 'prefer_site' | 'shortest_queue' | 'best_feasible' | 'random';
   alternatives: number[];
   warnings: string[];
+  ranking: string;
 }
 
 /** Whom the scheduler lets into a partition, beyond what it hides. Empty: nobody is kept out by that rule. */
@@ -218,7 +243,7 @@ export interface Estimate {
 export interface Event {
   seq: number;
   at: string;
-  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'group.created' | 'group.round_started' | 'group.round_finished' | 'group.constraint_relaxed' | 'group.stopped' | 'group.cancel_requested' | 'group.held' | 'group.released' | 'group.ended' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'continuation.withdrawn' | 'charge.reserved' | 'charge.settled' | 'approval.requested' | 'approval.granted' | 'approval.denied' | 'approval.used' | 'policy.blocked' | 'agents.switched';
+  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'task.mismatch' | 'group.created' | 'group.round_started' | 'group.round_finished' | 'group.constraint_relaxed' | 'group.stopped' | 'group.cancel_requested' | 'group.held' | 'group.released' | 'group.ended' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'continuation.withdrawn' | 'charge.reserved' | 'charge.settled' | 'approval.requested' | 'approval.granted' | 'approval.denied' | 'approval.used' | 'policy.blocked' | 'agents.switched';
   subject: string;
   data: { [key: string]: unknown };
   dedup_key: string | null;
@@ -228,6 +253,15 @@ export interface Event {
 export interface EventPage {
   events: Event[];
   cursor: number;
+}
+
+/** One question's answer. ``evidence`` are lines of the log, of accounting, of the receipt: foreign text. */
+export interface Finding {
+  question: 'accepted' | 'started' | 'clean_log' | 'outputs' | 'size' | 'ended_well';
+  answer: 'yes' | 'no' | 'unknown';
+  sentence: string;
+  evidence: string[];
+  signs: ('traceback' | 'mpi' | 'gpu_memory' | 'gpu' | 'memory' | 'crash' | 'not_found' | 'nan_loss' | 'disk' | 'scheduler' | 'killed' | 'error')[];
 }
 
 /** The wait for a start, in seconds. ``low_s`` to ``high_s`` holds 8 of 10 recorded outcomes like it, if there are any to say so. */
@@ -409,6 +443,13 @@ export interface Membership {
   params: { [key: string]: boolean | number | string | null };
 }
 
+/** Somebody reported that an attempt's site is wrong for its task, which goes there no more. Foreign text. */
+export interface Mismatch {
+  by: string;
+  at: string;
+  reason: string;
+}
+
 /** A variable that was asked for and did not come back. */
 export interface MissingValue {
   name: string;
@@ -488,6 +529,37 @@ export interface PartitionPolicy {
 
 /** The four things a user needs to tell apart. */
 export type Phase = 'PENDING' | 'RUNNING' | 'ENDED' | 'UNKNOWN';
+
+/** One act that an agent wants to do, as it is shown to the user before anything happens. */
+export interface Proposal {
+  id: string;
+  hash: string;
+  terms: Terms;
+  title: string;
+  why: string;
+  intent: string;
+  asked: string;
+  source: string;
+  script: string;
+  starts_in_s: number | null;
+  runs_s: number | null;
+  predicted: number | null;
+  tries: number;
+  notes: string[];
+  by: Speaker;
+  created_at: string;
+  expires_at: string;
+  standing: 'waiting' | 'approved' | 'denied' | 'done' | 'void' | 'expired';
+  reason: string;
+  decided_by: string | null;
+  decided_at: string | null;
+  budget: string | null;
+  began_at: string | null;
+  task: string | null;
+  result: string;
+  told: boolean;
+  changed: string[];
+}
 
 /** One QOS with its limits. */
 export interface Qos {
@@ -640,6 +712,26 @@ export interface Span {
   max: number;
 }
 
+/** Who asks. ``user`` is whom the Jupyter server authenticated; ``agent`` None: that person, with their own hands. */
+export interface Speaker {
+  user: string;
+  agent: string | null;
+  channel: string;
+  guest: boolean;
+}
+
+/** What the user lets agents do without being asked each time. */
+export interface StandingBudget {
+  id: string;
+  scope: BudgetScope;
+  allowance: Allowance;
+  set_by: string;
+  created_at: string;
+  expires_at: string;
+  revoked_at: string | null;
+  used: { [key: string]: number };
+}
+
 /** The canonical state of an attempt, and of its task. UNKNOWN is a state; absence is not an end. */
 export type State = 'waiting' | 'staging_in' | 'submitting' | 'submit_unknown' | 'pending' | 'configuring' | 'running' | 'suspended' | 'completing' | 'unknown' | 'completed' | 'failed' | 'cancelled' | 'timeout' | 'out_of_memory' | 'node_fail' | 'preempted' | 'rejected' | 'deadline' | 'lost';
 
@@ -703,6 +795,37 @@ export interface TaskSummary {
   trouble: string;
   attempts: number;
   version: number;
+}
+
+/** Of the newest attempt. ``correct`` is yes only when every finding is; no when one is; else unknown. */
+export interface TaskVerdict {
+  task: string;
+  name: string;
+  state: State;
+  attempt: number;
+  correct: 'yes' | 'no' | 'unknown';
+  sentence: string;
+  findings: Finding[];
+  attempts_left: number;
+  moves_left: number;
+  judged_at: string;
+}
+
+/** What an approval is bound to. Everything that decides what happens and what it costs is in here. */
+export interface Terms {
+  act: 'submit' | 'submit_group' | 'replan' | 'cancel' | 'hold' | 'release' | 'smoke' | 'put_file' | 'execute' | 'mismatch';
+  subject: string;
+  site: string | null;
+  partition: string | null;
+  account: string | null;
+  size: Size | null;
+  request_sha256: string;
+  bundle_sha256: string;
+  script_sha256: string;
+  charge: Charge | null;
+  members: number | null;
+  data: string[];
+  arguments: { [key: string]: string };
 }
 
 /** One rule's answer for one candidate. */

@@ -4,6 +4,7 @@ import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
 import type {
+  AgentSwitch,
   Decision,
   ErrorView,
   EventPage,
@@ -12,11 +13,14 @@ import type {
   Login,
   LoginStart,
   MemberSummary,
+  Proposal,
   ResultView,
   Snapshot,
+  StandingBudget,
   Status,
   Task,
-  TaskSummary
+  TaskSummary,
+  TaskVerdict
 } from './api-types';
 
 const ROOT = 'jupyter_diamond/api';
@@ -92,6 +96,10 @@ export class PoolApi {
     return this._ask(`tasks/${encodeURIComponent(id)}/decision`);
   }
 
+  verdict(id: string): Promise<TaskVerdict> {
+    return this._ask(`tasks/${encodeURIComponent(id)}/verdict`);
+  }
+
   events(id: string, after: number, limit: number): Promise<EventPage> {
     return this._ask(`tasks/${encodeURIComponent(id)}/events`, { after, limit });
   }
@@ -118,6 +126,40 @@ export class PoolApi {
 
   logout(): Promise<Login> {
     return this._ask('login', {}, undefined, 'DELETE');
+  }
+
+  /** As it is now, with what is different from what was proposed. */
+  proposal(id: string): Promise<Proposal> {
+    return this._ask(`proposals/${encodeURIComponent(id)}`);
+  }
+
+  /** What waits for the user's word, newest first. */
+  async proposals(standing: string, limit = 100): Promise<Proposal[]> {
+    return (await this._ask<{ proposals: Proposal[] }>('proposals', { standing, limit })).proposals;
+  }
+
+  approve(id: string, hash: string): Promise<Proposal> {
+    return this._ask(`proposals/${encodeURIComponent(id)}/approve`, {}, { hash });
+  }
+
+  async budgets(): Promise<StandingBudget[]> {
+    return (await this._ask<{ budgets: StandingBudget[] }>('budgets')).budgets;
+  }
+
+  revokeBudget(id: string): Promise<StandingBudget> {
+    return this._ask(`budgets/${encodeURIComponent(id)}`, {}, undefined, 'DELETE');
+  }
+
+  agentSwitch(): Promise<AgentSwitch> {
+    return this._ask('agents/switch');
+  }
+
+  switchAgents(on: boolean): Promise<AgentSwitch> {
+    return this._ask('agents/switch', {}, { on });
+  }
+
+  deny(id: string, reason: string): Promise<Proposal> {
+    return this._ask(`proposals/${encodeURIComponent(id)}/deny`, {}, { reason });
   }
 
   private async _ask<T>(path: string, query: Query = {}, body?: object, method = 'GET'): Promise<T> {

@@ -8,6 +8,7 @@ import { clock, duration, moment, secondsBetween } from './format';
 import { Mark } from './marks';
 import { sizeText } from './sizetext';
 import { where } from './tasktext';
+import { VerdictLine } from './verdictline';
 import { reasonWord, stateSign } from './vocabulary';
 
 /** The task in four lines: what and where, how far, what went wrong, why here. */
@@ -30,6 +31,7 @@ export function DetailsHead(props: { panel: TaskPanel; task: Task }): JSX.Elemen
       </div>
       {attempt !== null && <Progress task={task} attempt={attempt} />}
       <Trouble task={task} attempt={attempt} problem={panel.problem} />
+      {task.phase === 'ENDED' && task.outcome !== 'CANCELLED' && <VerdictLine api={panel.pool.api} task={task} />}
       {task.why_here !== '' && (
         <p className="jp-diamond-whyhere">
           <span className="jp-diamond-fine">why here:</span> {task.why_here}{' '}

@@ -2,17 +2,20 @@
 
 import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette, WidgetTracker } from '@jupyterlab/apputils';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
 import { IStatusBar } from '@jupyterlab/statusbar';
 
 import { PoolApi } from './api';
+import { AskedNotices } from './askednotice';
 import { drawCards } from './cardrenderer';
 import { TaskPanel } from './details';
 import { EndedNotices } from './endednotice';
 import { GroupPanel } from './groupdetails';
 import { diamondIcon } from './icon';
 import { PoolModel } from './pool';
+import { drawProposals } from './proposalrenderer';
 import { DiamondSidebar, SIDEBAR_ID } from './sidebar';
 import { StatusItem } from './statusitem';
 
@@ -31,7 +34,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   id: PLUGIN,
   description: 'Your sites and tasks, live, in the left sidebar.',
   autoStart: true,
-  optional: [ILayoutRestorer, ICommandPalette, ISettingRegistry, IStatusBar, IStateDB],
+  optional: [ILayoutRestorer, ICommandPalette, ISettingRegistry, IStatusBar, IStateDB, IRenderMimeRegistry],
   activate
 };
 
@@ -41,7 +44,8 @@ async function activate(
   palette: ICommandPalette | null,
   registry: ISettingRegistry | null,
   statusBar: IStatusBar | null,
-  stateDb: IStateDB | null
+  stateDb: IStateDB | null,
+  rendermime: IRenderMimeRegistry | null
 ): Promise<void> {
   const pool = new PoolModel(new PoolApi(app.serviceManager.serverSettings), app.serviceManager);
   const tracker = new WidgetTracker<TaskPanel>({ namespace: 'jupyter-diamond-tasks' });
@@ -53,6 +57,9 @@ async function activate(
   addCommands(app, pool, tracker, palette);
   addGroupCommand(app, pool, groups, open.task);
   drawCards(app, pool, open);
+  if (rendermime !== null) {
+    drawProposals(rendermime, pool, open.task);
+  }
   void restorer?.restore(groups, {
     command: CommandIDs.openGroup,
     args: panel => ({ id: panel.groupId }),
@@ -72,6 +79,7 @@ async function activate(
     ...open,
     sidebar: () => void app.commands.execute(CommandIDs.open)
   });
+  new AskedNotices(pool.agents, () => void app.commands.execute(CommandIDs.open));
   const rank = await readSettings(pool, notices, registry);
   const folds: { [site: string]: boolean } = {};
   const sidebar = new DiamondSidebar({

@@ -4,10 +4,12 @@ import type { Event, ServiceManager } from '@jupyterlab/services';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
+import { AgentsModel } from './agents';
 import { ApiFailure, PoolApi } from './api';
 import type { Group, Snapshot, TaskSummary } from './api-types';
 import { Coalescer } from './coalesce';
 import { LoginModel } from './loginmodel';
+import { Proposals } from './proposals';
 
 export const SCHEMA = 'https://schema.jupyter-diamond.org/pool/v1';
 
@@ -39,6 +41,9 @@ export class PoolModel implements IDisposable {
   ) {
     this._services = services;
     this.login = new LoginModel(api);
+    this.proposals = new Proposals(api);
+    this.agents = new AgentsModel(api, this.proposals);
+    this.agents.announced.connect((_, sentence) => this.announced.emit(sentence));
     this.login.announced.connect((_, sentence) => this.announced.emit(sentence));
     services.events.stream.connect(this._onEvent, this);
     document.addEventListener('visibilitychange', this._onReturn);
@@ -55,6 +60,8 @@ export class PoolModel implements IDisposable {
   readonly groupsEnded = new Signal<this, readonly Group[]>(this);
 
   readonly login: LoginModel;
+  readonly proposals: Proposals;
+  readonly agents: AgentsModel;
   link: Link = { kind: 'connecting' };
   snapshot: Snapshot | null = null;
   /** Active ones first, then ended ones; both newest first. */
@@ -164,6 +171,8 @@ export class PoolModel implements IDisposable {
     this._sitesSoon.dispose();
     this._loginSoon.dispose();
     this.login.dispose();
+    this.proposals.dispose();
+    this.agents.dispose();
     Signal.clearData(this);
   }
 
@@ -171,6 +180,7 @@ export class PoolModel implements IDisposable {
     const [snapshot] = await Promise.all([this.api.sites(), this._fetchTasks(), this.login.fetch()]);
     this.snapshot = snapshot;
     this.link = { kind: 'ready' };
+    this.proposals.hear('');
     this.changed.emit();
   }
 
@@ -274,7 +284,15 @@ export class PoolModel implements IDisposable {
     if (typeof emission['version'] === 'number') {
       this._seen = Math.max(this._seen, emission['version']);
     }
-    const { kind } = emission as { kind?: unknown };
+    const { kind, id } = emission as { kind?: unknown; id?: unknown };
+    if (kind === 'agents') {
+      this.agents.hear();
+      return;
+    }
+    if (kind === 'proposal') {
+      this.proposals.hear(String(id));
+      return;
+    }
     (kind === 'login' ? this._loginSoon : kind === 'site' ? this._sitesSoon : this._tasksSoon).ask();
   }
 

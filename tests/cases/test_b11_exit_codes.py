@@ -19,7 +19,8 @@ def rows(*lines: str, elapsed: int = 60, limit_minutes: int = 30):
         values = {
             "JobIDRaw": job, "JobID": job, "State": state, "ExitCode": code, "Submit": str(START), "Start": str(START),
             "End": str(START + elapsed), "TimelimitRaw": "" if "." in job else str(limit_minutes), "MaxRSS": "",
-            "Partition": "cpu", "NodeList": "n1", "Reason": "None", "JobName": "dmd-7f3a91c2",
+            "Partition": "cpu", "NodeList": "n1", "Reason": "None", "AllocTRES": "",
+            "JobName": "dmd-7f3a91c2",
         }  # fmt: skip
         full.append("\x1f".join(values[field] for field in slurm_jobs.ACCOUNTING_FIELDS))
     found, unreadable = slurm_jobs.accounting_rows(full, uid="1000")

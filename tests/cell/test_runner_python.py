@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ def statement(name: str, source: str, filename: str = "<cell 1>", lineno: int = 
     return Statement(name=name, source=source, filename=filename, lineno=lineno)
 
 
+@functools.cache
 def pythons() -> list[str]:
     """Every Python 3 of this machine that a site could have."""
     found = {}

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Error, Page, expect
 
+from tests.live.extensions import link_lab_extensions, server_extensions
+
 ROOT = Path(__file__).parents[2]
 CHROMIUM = "/usr/bin/chromium"
 ARGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -62,17 +64,16 @@ def start_lab(home: Path, *, stub: bool, port: int | None = None) -> Lab:
             port = free.getsockname()[1]
     for name in ("config", "data", "runtime", "root", "ext"):
         (home / name).mkdir(exist_ok=True)
-    link = home / "ext" / "jupyter-diamond"
-    if not link.exists():
-        link.symlink_to(ROOT / "jupyter_diamond" / "labextension")
+    link_lab_extensions(home / "ext", ROOT / "jupyter_diamond" / "labextension")
+    extensions = {**server_extensions(chat=False), "pool_stub": stub, "jupyter_diamond": False}
     env = {**os.environ, "JUPYTER_CONFIG_DIR": str(home / "config"), "JUPYTER_DATA_DIR": str(home / "data"),
            "JUPYTER_RUNTIME_DIR": str(home / "runtime"), "JUPYTER_PREFER_ENV_PATH": "1", "JUPYTERLAB_SETTINGS_DIR": str(home / "config" / "set"),
            "JUPYTERLAB_WORKSPACES_DIR": str(home / "config" / "work"),
            "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)])}  # fmt: skip
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
                "--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={home / 'root'}",
-               f"--ServerApp.jpserver_extensions={{'pool_stub': {stub}, 'jupyter_diamond': False}}",
-               f"--LabApp.extra_labextensions_path={home / 'ext'}", "--LabApp.expose_app_in_browser=True"]  # fmt: skip
+               f"--ServerApp.jpserver_extensions={extensions}", f"--LabApp.labextensions_path={home / 'ext'}",
+               "--LabApp.expose_app_in_browser=True"]  # fmt: skip
     with (home / "server.log").open("ab") as log:
         process = subprocess.Popen(command, cwd=home / "root", env=env, stdout=log, stderr=log)
     lab = Lab(f"http://127.0.0.1:{port}", process)

@@ -46,6 +46,9 @@ def test_an_ended_task_is_read_once_to_its_last_word(page: Page, lab: Lab):
     lab.order({"do": "log", "task": "t-fit", "text": "bye\n"}, {"do": "move", "task": "t-fit", "state": "completed"})
     expect(panel.locator(".jp-diamond-log")).to_contain_text("bye", timeout=5 * SECONDS)
     expect(panel.locator(".jp-diamond-logline")).to_contain_text("complete")
+    verdict = panel.locator('[data-part="verdict"]')
+    expect(verdict).to_contain_text("`fit` did not do what was asked. Its log shows a loss that is no number.")
+    expect(verdict).to_contain_text("nan_loss: epoch 13 <b>loss</b> nan")
     quiet(page, lab, "t-fit")
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Debian packages that the live tests need: debian.sh [tests|slurm|python]
+# Debian packages that the live tests need: debian.sh [tests|slurm|python|packages]
 #
 # Installs what is missing where root or sudo is to be had, and prints on stdout the markers of the tests that cannot
 # run on this machine ("slurm browser", or nothing). Says why on stderr. With CI set, something missing is an error.
+# `python` and `packages` only install: what makes .venv, and what `tests` needs, before there is a .venv.
 set -euo pipefail
 
 slurm=(slurm-wlm slurmctld slurmd slurm-client slurmdbd slurm-wlm-basic-plugins slurm-wlm-mysql-plugin munge mariadb-server)
@@ -10,10 +11,10 @@ ssh=(openssh-server openssh-client tcsh zsh fish)  # the shells are login shells
 browser=(chromium fonts-dejavu-core)
 python=(python3-venv)
 case "${1:-tests}" in
-  tests) wanted=("${slurm[@]}" "${ssh[@]}" "${browser[@]}") ;;
+  tests | packages) wanted=("${slurm[@]}" "${ssh[@]}" "${browser[@]}") ;;
   slurm) wanted=("${slurm[@]}") ;;
   python) wanted=("${python[@]}") ;;
-  *) echo "usage: debian.sh [tests|slurm|python]" >&2; exit 2 ;;
+  *) echo "usage: debian.sh [tests|slurm|python|packages]" >&2; exit 2 ;;
 esac
 
 say() { echo "debian.sh: $*" >&2; }
@@ -53,7 +54,7 @@ install_missing() {
 }
 
 install_missing
-[ "${1:-tests}" = python ] && exit 0
+case "${1:-tests}" in python | packages) exit 0 ;; esac
 
 without=()
 if [ "$(id -u)" != 0 ]; then

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import nbformat
 
+from tests.live.extensions import NO_NEWS, QUIET, link_lab_extensions, own_entry_points, server_configuration
 from tests.live.kernel import JupyterError, Kernel, OnOutput
 from tests.live.ports import free_port
 
@@ -37,12 +38,12 @@ OURS = (
 
 
 def private_environment(
-    base: Path, *, sites: Path | None = None, extra: Mapping[str, str] | None = None
+    base: Path, *, sites: Path | None = None, extra: Mapping[str, str] | None = None, chat: bool = False
 ) -> dict[str, str]:
     """An environment in which nothing of the user's own Jupyter, IPython or Diamond is read or written.
 
     The checkout comes before what is installed: its package by PYTHONPATH, its labextension and its server
-    configuration from ``base``, because an editable install keeps copies of both.
+    configuration from ``base``, because an editable install keeps copies of both. Jupyter AI is off but for ``chat``.
     """
     config, data = base / "config", base / "data"
     (config / "jupyter_server_config.d").mkdir(parents=True, exist_ok=True)
@@ -50,13 +51,11 @@ def private_environment(
         PACKAGE / "server" / "jupyter_server_config.json", config / "jupyter_server_config.d" / "jupyter_diamond.json"
     )
     (config / "labconfig").mkdir(exist_ok=True)
-    (config / "labconfig" / "page_config.json").write_text(
-        json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
-    )
-    bundle = data / "labextensions" / "jupyter-diamond"
-    bundle.parent.mkdir(parents=True, exist_ok=True)
-    if not bundle.is_symlink():
-        bundle.symlink_to(PACKAGE / "labextension")
+    (config / "labconfig" / "page_config.json").write_text(json.dumps({"disabledExtensions": NO_NEWS}))
+    link_lab_extensions(data / "labextensions", PACKAGE / "labextension")
+    configuration = server_configuration(data / "labextensions", chat=chat)
+    (config / "jupyter_server_config.json").write_text(json.dumps(configuration))
+    ours = [str(own_entry_points(base / "entry_points"))] if chat else []
     environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     environment |= {
         "JUPYTER_CONFIG_DIR": str(config),
@@ -67,7 +66,8 @@ def private_environment(
         "GLOBUS_COMPUTE_USER_DIR": str(base / "globus_compute"),
         "JUPYTER_DIAMOND_STORE": str(base / "diamond" / "store.sqlite"),
         "JUPYTER_DIAMOND_SITES": str(sites or base / "sites.yaml"),
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH")))),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(REPOSITORY), *ours, os.environ.get("PYTHONPATH")))),
+        **QUIET,
         **(extra or {}),
     }
     return environment
@@ -89,12 +89,13 @@ class JupyterServer:
         sites: Path | None = None,
         env: Mapping[str, str] | None = None,
         arguments: tuple[str, ...] = (),
+        chat: bool = False,
     ) -> None:
-        """``base`` holds its private folders; ``notebooks`` is its root folder; ``sites`` a site catalogue."""
+        """``base`` holds its private folders; ``notebooks`` is its root folder; ``chat``: with Jupyter AI."""
         self.base = base
         self.notebooks = notebooks or base / "notebooks"
         self.notebooks.mkdir(parents=True, exist_ok=True)
-        self.env = private_environment(base, sites=sites, extra=env)
+        self.env = private_environment(base, sites=sites, extra=env, chat=chat)
         self.arguments = arguments
         self.token = secrets.token_hex(16)
         self.port = free_port()

@@ -75,8 +75,8 @@ def test_a_cell_comes_back_as_if_it_had_run_here(kernel, rest):
     ("--lang bash", "exit $DIAMOND_CONTINUE", "without --segments 5 nothing would go on"),
     ("", "print(1)", ""),
 ])  # fmt: skip
-def test_segments_without_checkpoints_are_told_before_they_cost_anything(kernel, line, cell, said):
-    ran = kernel.ok(f"%%diamond_submit fit --dry-run {line}\n{cell}")
+def test_segments_without_checkpoints_are_told_before_they_cost_anything(asking_kernel, line, cell, said):
+    ran = asking_kernel.ok(f"%%diamond_submit fit --dry-run {line}\n{cell}")
     assert said in ran.stdout
     assert ("segment" in ran.stdout) is bool(said)
 
@@ -173,14 +173,14 @@ def test_awaiting_works_in_the_kernels_own_loop(kernel, rest):
     assert kernel.finish(message).stdout == "the loop turns\n4\n"
 
 
-def test_a_dry_run_shows_what_would_travel_and_sends_nothing(kernel, rest):
-    ran = kernel.ok(SUBMIT.replace("fit", "fit --dry-run", 1))
+def test_a_dry_run_shows_what_would_travel_and_sends_nothing(asking_kernel, asked_only):
+    ran = asking_kernel.ok(SUBMIT.replace("fit", "fit --dry-run", 1))
     shown = "\n".join(d["data"]["text/plain"] for d in ran.displays)
     assert "fit was not sent" in shown
     assert shown.count("starts soonest of 2 feasible") == 1
     assert "travels as" in shown
-    assert rest.pool.tasks == {}
-    assert kernel.ok("print('fit' in globals())").stdout == "False\n"
+    assert asked_only.pool.tasks == {}
+    assert asking_kernel.ok("print('fit' in globals())").stdout == "False\n"
 
 
 @pytest.mark.parametrize(
@@ -193,14 +193,14 @@ def test_a_dry_run_shows_what_would_travel_and_sends_nothing(kernel, rest):
         ("fit", "import not_at_the_site", "`not_at_the_site`, which /usr/bin/python3 at delta does not have"),
     ],
 )
-def test_a_refusal_is_one_message_and_leaves_nothing_behind(kernel, rest, line, cell, sentence):
-    rest.pool.missing_modules = ("not_at_the_site",)
-    ran = kernel.run(f"%%diamond_submit {line}\n{cell}")
+def test_a_refusal_is_one_message_and_leaves_nothing_behind(asking_kernel, asked_only, line, cell, sentence):
+    asked_only.pool.missing_modules = ("not_at_the_site",)
+    ran = asking_kernel.run(f"%%diamond_submit {line}\n{cell}")
     assert ran.status == "error"
     assert sentence in ran.everything
     assert "Traceback" not in ran.everything
     assert ran.displays == []
-    assert rest.pool.tasks == {}
+    assert asked_only.pool.tasks == {}
 
 
 def test_an_absent_server_is_one_sentence(kernel, rest):
@@ -362,23 +362,23 @@ def test_a_saved_notebook_holds_no_widget_once_the_task_has_ended(rest, tmp_path
     assert notebook.cells[3].outputs[0].data["text/plain"] == "4"
 
 
-def test_a_batch_script_becomes_the_next_cell(kernel, rest, tmp_path):
+def test_a_batch_script_becomes_the_next_cell(asking_kernel, asked_only, tmp_path):
     script = tmp_path / "job.sh"
     script.write_text("#!/bin/bash\n#SBATCH -c 2 --gres=gpu:a100:1 -p gpu --array=1-3\nhostname\n")
-    ran = kernel.ok(f"%diamond import {script} --site delta")
+    ran = asking_kernel.ok(f"%diamond import {script} --site delta")
     assert "--array=1-3" in ran.result
     assert "unsupported" in ran.result
     (put,) = [each for each in ran.payload if each["source"] == "set_next_input"]
     assert put["text"] == (
         "%%diamond_submit job --lang bash --cpus 2 --gpus 1 --gpu-model a100 --site delta:gpu\nhostname\n"
     )
-    assert rest.pool.requests == {}, "nothing is sent"
-    gone = kernel.run("%diamond import gone.sh")
+    assert asked_only.pool.requests == {}, "nothing is sent"
+    gone = asking_kernel.run("%diamond import gone.sh")
     assert "UsageError: There is no file gone.sh" in gone.everything
 
 
-def test_a_kind_of_gpu_that_nobody_has_is_answered_with_the_nearest(kernel, rest):
-    ran = kernel.run("%%diamond_submit fit --gpus 1 --gpu-model a101\n1")
+def test_a_kind_of_gpu_that_nobody_has_is_answered_with_the_nearest(asking_kernel, asked_only):
+    ran = asking_kernel.run("%%diamond_submit fit --gpus 1 --gpu-model a101\n1")
     assert "no GPU 'a101' is known, and none of your sites has one; did you mean a100?" in ran.everything
-    assert rest.pool.requests == {}
-    assert kernel.complete("%%diamond_submit fit --objective low") == ["lowest_cost"]
+    assert asked_only.pool.requests == {}
+    assert asking_kernel.complete("%%diamond_submit fit --objective low") == ["lowest_cost"]

@@ -139,6 +139,7 @@ def test_a_work_in_segments_comes_back_as_one(nb):
     story = nb.run("print(parts.timeline())").text
     assert "Segment 2 of 3, from checkpoint half: attempt 1 left off to be continued." in story
     assert nb.run("parts.result()").text == "'half'"
+    assert nb.run("parts.verdict").text.startswith("`parts` did what was asked at ")
 
 
 def test_one_that_may_not_go_on_says_so(nb):
@@ -146,3 +147,4 @@ def test_one_that_may_not_go_on_says_so(nb):
     assert "without --segments 5 nothing would go on from there" in ran.text
     assert "1 segment is all that --segments allows." in ran.cards[-1], ran.cards
     assert "left off" in nb.fails("once.result()").error
+    assert "`once` did not do what was asked." in nb.run("%diamond task once").text

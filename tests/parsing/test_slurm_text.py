@@ -140,3 +140,23 @@ def test_thousands_of_unreadable_lines_are_counted_and_not_all_kept():
     assert "5000 line(s) of the probe could not be read." in reading.notes
     assert len(reading.unreadable) == 50
     assert reading.health == "degraded"
+
+
+GIVEN = {
+    "billing=2,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=16G,node=2": (2, 8, 2, 16 << 30),
+    "cpu=1,mem=4000M,node=1": (1, 1, None, 4000 << 20),
+    "cpu=1,mem=,node=x": (None, 1, None, None),
+    "": None, "billing=4": None, "cpu": None, "mem=lots,cpu=1": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", GIVEN)
+def test_what_a_job_was_given_is_read_where_accounting_says_it(text):
+    found = slurm_jobs.allocated(text)
+    said = None if found is None else (found.nodes, found.cpus, found.gpus, found.memory_bytes)
+    assert said == GIVEN[text]
+
+
+@given(TEXT)
+def test_any_text_about_what_a_job_was_given_costs_no_row(text):
+    slurm_jobs.allocated(text)

@@ -110,7 +110,7 @@ def test_a_folded_row_of_the_queue_is_of_each_member_that_it_names():
 
 
 def test_members_that_were_cancelled_while_they_waited_are_told_of_together():
-    rest = ["0:0", "1770000000", "Unknown", "1770000009", "1", "", "cpu", "None assigned", "None", TOKEN]
+    rest = ["0:0", "1770000000", "Unknown", "1770000009", "1", "", "cpu", "None assigned", "", "None", TOKEN]
     rows, bad = accounting_rows([US.join(["812", "812_[2-3,9]", "CANCELLED by 1000", *rest])], uid="1000")
     assert bad == []
     assert row_of(member(9), rows).state is State.CANCELLED

@@ -152,7 +152,7 @@ def test_rows_without_some_fields_are_read_as_what_they_are():
 def test_an_answer_is_read_by_its_own_fields_whatever_was_learnt_since_it_was_asked(site):
     slurm = SlurmScheduler()
     slurm.capabilities = tried(site(slurm.trial_script(), FIELDS=" ".join((*ACCOUNTING_FIELDS[:9], "JobName"))))
-    row = ["7", "7", "COMPLETED", "0:0", *[""] * 8, "dmd-7"]
+    row = ["7", "7", "COMPLETED", "0:0", *[""] * 9, "dmd-7"]
     assert slurm.parse_accounting(answer_of(ACCOUNTING_FIELDS, row)).rows[0].state.value == "completed"
 
 

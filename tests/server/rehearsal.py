@@ -92,8 +92,30 @@ class RehearsalGroups:
         return self._groups.get(ref)
 
 
+class RehearsalLedger:
+    """The way to the store, without a thread."""
+
+    def __init__(self, service):
+        self.service = service
+
+    @property
+    def store(self):
+        return self.service.store
+
+    async def do(self, method, *args, **kwargs):
+        return method(*args, **kwargs)
+
+    async def write(self, method, *args, **kwargs):
+        before = self.store.newest_event()
+        try:
+            return method(*args, **kwargs)
+        finally:
+            await self.service.tell(before)
+
+
 class RehearsalService:
     def __init__(self, path):
+        self.ledger = RehearsalLedger(self)
         self.groups = RehearsalGroups(self)
         self.path = path
         self.store = None

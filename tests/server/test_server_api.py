@@ -327,6 +327,8 @@ async def test_requests_before_the_start_are_told_to_try_again(extension, ask):
 
 
 class Broken:
+    ledger = None
+
     def on_change(self, listener):
         pass
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from jupyter_diamond.engine.batch import Inputs
 from jupyter_diamond.engine.engine import Engine
-from jupyter_diamond.engine.intake import check_bundle
+from jupyter_diamond.engine.intake import Agreed, check_bundle
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.spool import Spool
@@ -51,8 +51,10 @@ class GroupDesk:
 
     # ---- taking one
 
-    async def submit(self, asked: GroupRequest, bundle: bytes) -> GroupSubmitted:
+    async def submit(self, asked: GroupRequest, bundle: bytes, agreed: Agreed | None = None) -> GroupSubmitted:
         """Take a group: planned, stored with its first round, and on its way. The same token gives the same group.
+
+        ``agreed`` raises where the decision is not one that it agrees to.
 
         Raises InvalidRequest, Conflict, Infeasible, OverBudget: nothing was submitted then.
         """
@@ -63,7 +65,7 @@ class GroupDesk:
         check_bundle(request, bundle, at_most=self._limits.bundle_bytes)
         if not request.again and (twin := await self._ledger.do(self._twin, asked)) is not None:
             return GroupSubmitted(group=twin, attached=True, created=False)
-        first = await self._announced(await self._first_round(asked), asked)
+        first = await self._announced(await self._first_round(asked, agreed), asked)
         group_id = f"g{secrets.token_hex(5)}"
         await asyncio.to_thread(self._spool().save, group_id, bundle)
         now, caps = from_epoch(time.time()), self._engine().planner.caps
@@ -87,7 +89,7 @@ class GroupDesk:
         said = too_few(found, planned.decision) or why_there(found, planned.decision)
         return planned.decision.model_copy(update={"sentence": said})
 
-    async def _first_round(self, asked: GroupRequest) -> Round:
+    async def _first_round(self, asked: GroupRequest, agreed: Agreed | None) -> Round:
         """The plan of its first round. Raises Infeasible, OverBudget."""
         request, members = asked.request, asked.rounds[0]
         planned = await self._engine().planner.planned(request.envelope, by=request.by, healing=request.healing)
@@ -98,6 +100,8 @@ class GroupDesk:
         why_not = too_few(found, decision)
         if why_not:
             raise OverBudget(why_not) if too_dear(decision) else Infeasible(why_not)
+        if agreed is not None:
+            agreed(decision)
         with uncollected():
             return round_of(found, decision, members, names=Names(), now=from_epoch(time.time()))
 

@@ -82,13 +82,13 @@ def next_step(task: Task, cause: Cause, *, pin: Envelope | None = None) -> Follo
         return stop
     attempt, failure = task.attempts[-1], cause.failure
     envelope, because = in_force(task, pin), _because(attempt, failure)
-    if _next_segment(task, failure):
+    if _next_segment(task, failure) and not _elsewhere(task, failure):
         return _segment(task, envelope, because)
     near: Where = "here_first" if moves_left(task) and attempt.segment == 1 else "here"
-    if failure in ("oom", "timeout"):
+    if failure in ("oom", "timeout") and not _elsewhere(task, failure):
         more: Literal["memory", "time"] = "memory" if failure == "oom" else "time"
         return Follow("resize", envelope, near, because, more, segment=attempt.segment)
-    if failure == "launch":
+    if failure == "launch" or _elsewhere(task, failure):
         return Follow("migrate", envelope, "elsewhere", because, segment=attempt.segment)
     far: Where = "anywhere" if near == "here_first" and not bound(task) else near
     return Follow("retry", envelope, far, because, segment=attempt.segment)
@@ -98,6 +98,8 @@ def never(task: Task, cause: Cause) -> Stop | None:
     """Why nothing follows, where neither its budget nor any plan has a say in that."""
     if task.cancel_requested_by is not None:
         return Stop("You cancelled it.")
+    if _elsewhere(task, cause.failure):
+        return None
     if cause.of_gpu:
         return _more_of_a_gpu(task.attempts[-1])
     return _NEVER.get(cause.failure)
@@ -130,13 +132,23 @@ def _refused(task: Task, cause: Cause, pin: Envelope) -> Stop | None:
     attempt, failure = task.attempts[-1], cause.failure
     if (stop := never(task, cause)) is not None:
         return stop
-    if _next_segment(task, failure):
+    elsewhere = _elsewhere(task, failure)
+    if _next_segment(task, failure) and not elsewhere:
         return None if progressed(task) else _no_progress(task)
     if retries_used(task) >= task.healing.retries:
         return _no_retries(task)
-    if failure in ("oom", "timeout") and not _grown(attempt, task.envelope):
+    if failure in ("oom", "timeout") and not elsewhere and not _grown(attempt, task.envelope):
         return _no_memory(attempt) if failure == "oom" else _no_time(attempt, task.healing.segments)
-    return _no_other_place(task, pin) if failure == "launch" else None
+    return _no_other_place(task, pin) if elsewhere or failure == "launch" else None
+
+
+_OVER: frozenset[FailureClass] = frozenset({"user_cancel", "lost", "credit"})
+"""After these a task does not go on elsewhere either, whatever was reported of the site."""
+
+
+def _elsewhere(task: Task, failure: FailureClass) -> bool:
+    """Its site was reported to be wrong for it: then what failed there is tried at another one, whatever failed."""
+    return task.attempts[-1].mismatch is not None and failure not in _OVER and not bound(task)
 
 
 def _next_segment(task: Task, failure: FailureClass) -> bool:
@@ -191,8 +203,9 @@ def _no_other_place(task: Task, pin: Envelope) -> Stop | None:
             "Mend that, or run the cell again: it begins anew.",
         )
     if pin.site is not None:
+        failed = "could not begin" if attempt.mismatch is None else "failed"
         return Stop(
-            f"It could not begin at {attempt.site}, where you pinned it.",
+            f"It {failed} at {attempt.site}, where you pinned it.",
             f"Mend that, or run the cell again without --site {pin.site}.",
         )
     if not moves_left(task):
@@ -217,13 +230,30 @@ def moves_left(task: Task) -> int:
     )
 
 
+def attempts_left(task: Task) -> int:
+    """How many further attempts healing may make; none once the task has ended, or shall end."""
+    if task.state.terminal or task.cancel_requested_by is not None:
+        return 0
+    return max(0, task.healing.retries - retries_used(task))
+
+
 def avoided(task: Task) -> frozenset[str]:
-    """Sites at which a job of this task did not start."""
-    return frozenset(each.site for each in task.attempts if each.failure == "launch")
+    """Sites at which a job of this task did not start, or that somebody reported to be wrong for it."""
+    return frozenset(each.site for each in task.attempts if each.failure == "launch" or each.mismatch is not None)
+
+
+def mismatched(task: Task) -> dict[str, str]:
+    """Sites that are wrong for the task, with what was reported; its work does not leave the files that it has."""
+    told = {each.site: each.mismatch.reason for each in task.attempts if each.mismatch is not None}
+    if bound(task):
+        told.pop(task.attempts[-1].site, None)
+    return told
 
 
 def _because(attempt: Attempt, failure: FailureClass) -> str:
     who = f"attempt {attempt.n}"
+    if attempt.mismatch is not None and failure not in _OVER:
+        return f"{who} failed at {attempt.site}, which {attempt.mismatch.by} had reported to be wrong for it"
     if failure == "oom":
         at = "" if attempt.size.memory_bytes is None else f" at {memory(attempt.size.memory_bytes)}"
         return f"{who} ran out of memory{at}"

@@ -213,9 +213,17 @@ def _say_job(job: Job, ticket: Ticket | None, line: _Line) -> None:
         end and end["max_rss_bytes"],
         end and end["cancelled_by"],
         ticket and ticket["host"],
+        *_given(job, ticket, started),
         reason,
     )
     _say("job", job.id, *("" if field is None else str(field) for field in fields))
+
+
+def _given(job: Job, ticket: Ticket | None, started: float | None) -> tuple[int | None, int | None, int | None]:
+    """Cores, GPUs and memory that were set aside for it; nothing before it began."""
+    if ticket is None or started is None:
+        return None, None, None
+    return ticket["cpus"], len(job.gpus()) if ticket["gpus"] else 0, ticket["memory_bytes"]
 
 
 def _standing(job: Job, ticket: Ticket | None, line: _Line) -> tuple[str, str]:

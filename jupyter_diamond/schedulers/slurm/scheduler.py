@@ -220,7 +220,7 @@ def _uid(sections: Sequence[Section]) -> str:
 
 def _fields(sections: Sequence[Section]) -> tuple[str, ...]:
     """The columns of accounting, as the answer itself names them."""
-    return tuple(_one(sections, "fields").text.split()) or slurm_jobs.ACCOUNTING_FIELDS
+    return tuple(_one(sections, "fields").text.split()) or slurm_jobs.UNNAMED_FIELDS
 
 
 def _queue_rows(section: Section) -> tuple[list[JobRow], list[str]]:

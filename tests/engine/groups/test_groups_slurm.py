@@ -72,6 +72,22 @@ async def test_members_are_shared_out_over_two_clusters_and_come_back_together(b
     read = await results._read_there(service.links["anvil"], far, 1 << 16)
     here = results._read_here(far, 1 << 16)
     assert (read.found, read.cut, read.problem) == (here.found, False, "")
+    await judged(service, group.id, members)
+
+
+async def judged(service, group_id, members):
+    """Each member by its own log, receipt and row of accounting, however they were submitted."""
+    found = await service.verdicts.group(group_id)
+    assert found.answers == {"yes": 29, "no": 1, "unknown": 0}, found.first
+    (bad,) = found.first
+    assert bad.name == "fit[3]"
+    assert {each.question for each in bad.findings if each.answer == "no"} == {"clean_log", "outputs", "ended_well"}
+    alone = await service.verdict(members[0].id)
+    assert "cores: asked 40, given 40" in alone.finding("size").evidence
+    link, theirs = service.links["anvil"], [task for task in members if task.attempts[-1].site == "anvil"]
+    logs = await service.verdicts._logs(link, theirs)
+    for task in theirs[:3]:
+        assert logs[task.id].signs == (await service.verdicts._log(task.attempts[-1], link)).signs
 
 
 def newest_arrays(service, group_id):

@@ -1,0 +1,1 @@
+"""What agents see and may do: typed tools, drafting, approvals, the chat."""

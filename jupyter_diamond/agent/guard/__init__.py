@@ -1,0 +1,1 @@
+"""What agents may do: proposals and approvals, standing budgets, the kill switch, foreign text."""

@@ -1,0 +1,1 @@
+"""Language models: which one, its key, its bounds, and what goes wrong with it."""

@@ -1,0 +1,1 @@
+"""The tools that agents have: defined once, and shown by every face."""
