@@ -17,6 +17,7 @@ from jupyter_diamond.engine.batch import Inputs, newest, unwanted
 from jupyter_diamond.engine.budget import Budget
 from jupyter_diamond.engine.collector import Collector
 from jupyter_diamond.engine.forecasts import Forecasts
+from jupyter_diamond.engine.groups.anew import Anew
 from jupyter_diamond.engine.groups.driver import Groups
 from jupyter_diamond.engine.heal.asked import Asked
 from jupyter_diamond.engine.heal.healer import Healer
@@ -84,7 +85,8 @@ class Engine:
             links=links, collector=self.collector, forecasts=self.forecasts, budget=self.budget, settings=settings,
             log=log,
         )  # fmt: skip
-        self.healer = Healer(ledger, links, self.collector, self.planner, log)
+        together = Anew(ledger, self.planner).follow
+        self.healer = Healer(ledger, links, self.collector, self.planner, log, together=together)
         self.asked = Asked(ledger, self.planner)
         self.mismatches = Mismatches(ledger, self.planner)
         self._overruns = Overruns(ledger, self.planner, log, tasks=self._watched, hand_on=self.adopt)

@@ -53,11 +53,18 @@ class Healer:
     """Ends attempts, and lets the next ones begin. One for all sites."""
 
     def __init__(
-        self, ledger: Ledger, links: SiteLinks, collector: Collector, planner: Planner, log: logging.Logger
+        self,
+        ledger: Ledger,
+        links: SiteLinks,
+        collector: Collector,
+        planner: Planner,
+        log: logging.Logger,
+        *,
+        together: Together,
     ) -> None:
         self._ledger, self._links, self._collector, self._planner, self._log = ledger, links, collector, planner, log
         self._saved = Saved(links, log)
-        self._together = Together(ledger, planner)
+        self._together = together
 
     async def end(self, task: Task, changes: dict[str, Any], ended: Ended) -> Task:
         """Store the end of the task's newest attempt with what follows it; the task as it is then.
@@ -142,7 +149,7 @@ class Healer:
         before = await self._ledger.do(self._ledger.store.decision, lead.id)
         envelope = at_its_files(lead, in_force(lead, before.envelope), unpin=unit.wanted.unpin)
         ends = [(_with(task, mine), mine) for task, changes in members for mine in (_back(task, changes),)]
-        return await self._together.follow(unit, ends, envelope, before)
+        return await self._together(unit, ends, envelope, before)
 
     async def taken_back(self, task: Task, changes: dict[str, Any]) -> Task:
         """A job that waited is gone from its queue, or was never sent: what it was taken back for follows."""
