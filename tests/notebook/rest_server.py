@@ -508,7 +508,12 @@ class Handler(BaseHTTPRequestHandler):
                 read_at=now(),
             )
         if path == "/plan":
-            return 200, pool.plan(Envelope.model_validate(json.loads(body)["envelope"]))
+            asked = json.loads(body)
+            decision = pool.plan(Envelope.model_validate(asked["envelope"]))
+            if asked["members"] > 1:
+                shared = f"{asked['members']} at delta. Of the best: {decision.sentence}"
+                decision = decision.model_copy(update={"sentence": shared})
+            return 200, decision
         if path == "/events":
             return 200, pool.page(int(query["after"]), float(query.get("wait", 0)))
         if path == "/tasks" and self.command == "POST":
