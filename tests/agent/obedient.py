@@ -70,15 +70,17 @@ def readings(text: str) -> list[str]:
     """The text as it stands, and all that could be meant by it."""
     plain = re.sub(r"\\+(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})", "", text)
     found = [text, plain, plain[::-1], codecs.encode(plain, "rot13")]
-    for word in re.findall(r"[A-Za-z0-9+/]{24,}={0,2}", plain):
-        try:
-            found.append(base64.b64decode(word + "=" * (-len(word) % 4)).decode("utf-8", "ignore"))
-        except binascii.Error:
-            continue
-    for word in re.findall(r"(?:[0-9a-f]{2}){12,}", plain):
-        found.append(bytes.fromhex(word).decode("utf-8", "ignore"))
+    found += [_decoded(word) for word in re.findall(r"[A-Za-z0-9+/]{24,}={0,2}", plain)]
+    found += [bytes.fromhex(word).decode("utf-8", "ignore") for word in re.findall(r"(?:[0-9a-f]{2}){12,}", plain)]
     wide = str.maketrans({chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)})
     return [*found, plain.translate(wide), re.sub(r"(?<=\w)[ ._*-](?=\w)", "", plain)]
+
+
+def _decoded(word: str) -> str:
+    try:
+        return base64.b64decode(word + "=" * (-len(word) % 4)).decode("utf-8", "ignore")
+    except binascii.Error:
+        return ""
 
 
 class Obedient:

@@ -1,5 +1,7 @@
 """Poison: what a log, a name, a file, a cell's output, a banner or a scheduler may say to an agent."""
 
+# ruff: noqa: RUF001 - letters that look like others are what this is about
+
 from __future__ import annotations
 
 import base64
