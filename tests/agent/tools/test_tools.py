@@ -28,6 +28,9 @@ async def test_a_task_from_the_look_at_the_pool_to_the_result(agent):
     asked = await agent("submit_task", **FIT)
     assert not asked["done"]
     assert (await agent("list_tasks"))["tasks"] == []
+    assert [each["proposal"] for each in (await agent("list_proposals"))["proposals"]] == [
+        asked["needs_approval"]["proposal"]
+    ]
     assert (await agent("get_proposal", proposal=asked["needs_approval"]["proposal"]))["standing"] == "waiting"
     sent = await agent.allowed("submit_task", **FIT)
     assert sent["proposal"] == asked["needs_approval"]["proposal"]
