@@ -51,6 +51,8 @@ async def test_an_interpreter_and_what_it_lacks(ask, service):
 async def test_a_plan_starts_nothing(ask, service):
     got = await ask("POST", "plan", form={"envelope": {"cpus": {"min": 2, "max": 4}}})
     assert got.json["envelope"]["cpus"] == {"min": 2, "max": 4}
+    got = await ask("POST", "plan", form={"envelope": {}, "members": 30, "at_once": 8})
+    assert got.json["sentence"] == "30 of them, 8 at a time."
     assert service.store.newest_event() == 0
 
 
