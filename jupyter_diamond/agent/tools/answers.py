@@ -134,7 +134,7 @@ def bounded(content: dict[str, Any], most: int, wrap: Wrap) -> dict[str, Any]:
     if _bytes(shown) <= most:
         return dict(shown)
     kept, told = _thawed(content), dict[str, tuple[int, int]]()
-    for _ in range(200):
+    for _ in range(400):
         notes = [f"{where}: {kept_} of {all_} are shown" for where, (kept_, all_) in told.items()]
         shown = rendered({**kept, "left_out": notes} if notes else kept, wrap)
         if _bytes(shown) <= most:
@@ -162,7 +162,12 @@ def _thawed(value: Any) -> Any:
 def _halve_longest(tree: dict[str, Any], told: dict[str, tuple[int, int]]) -> bool:
     """Cut the list or the text that takes most room; False where nothing can be cut any more."""
     heaviest: tuple[int, str, Any, Any] | None = None
-    for where, holder, key in _cuttable(tree, ""):
+    found = _cuttable(tree, "")
+    # the innermost lists first: of each site some partitions, before some sites go missing as a whole
+    lists = [where for where, holder, key in found if isinstance(holder[key], list)]
+    for where, holder, key in found:
+        if isinstance(holder[key], list) and any(other.startswith(f"{where}.") for other in lists):
+            continue
         value = holder[key]
         weight = len(value.text) if isinstance(value, Foreign) else _bytes(rendered(value, lambda each: each.text))
         if heaviest is None or weight > heaviest[0]:

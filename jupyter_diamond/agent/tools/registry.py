@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel
 
-from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, PolicyBlocked
+from jupyter_diamond.errors import (
+    DiamondError,
+    GlobusProblem,
+    InvalidRequest,
+    NotFound,
+    ParseError,
+    PolicyBlocked,
+    SchedulerError,
+    TransportError,
+)
 from jupyter_diamond.model.proposal import Speaker, ToolKind
 from jupyter_diamond.model.tool import ToolAnswer, ToolSpec
 
@@ -178,6 +187,8 @@ def _kib(given: Any) -> int:
 def _told(problem: DiamondError) -> dict[str, Any]:
     """An error as an answer. Its sentence is ours, and may quote what a site said: so it is marked where it does."""
     evidence = [Foreign(line, "what was answered there", 400) for line in problem.evidence[:5]]
-    return {"error": problem.code, "message": problem.message, "try_again": problem.transient} | (
+    quotes = isinstance(problem, TransportError | SchedulerError | GlobusProblem | ParseError)
+    message = Foreign(problem.message, "our sentence, which quotes a site", 1000) if quotes else problem.message
+    return {"error": problem.code, "message": message, "try_again": problem.transient} | (
         {"evidence": evidence} if evidence else {}
     )
