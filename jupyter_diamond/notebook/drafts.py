@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from IPython.display import display
 
-from jupyter_diamond.agent.drafting.code import files_named
 from jupyter_diamond.cell.capture import Capture, capture
 from jupyter_diamond.cell.history import IPythonHistory
 from jupyter_diamond.cell.pack import pack
+from jupyter_diamond.cell.reading.code import files_named
 from jupyter_diamond.cell.spec import Statement
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.draft import Draft, DraftRequest

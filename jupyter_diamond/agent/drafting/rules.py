@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 
+from jupyter_diamond.cell.reading.code import read_code
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.draft import Draft, DraftRequest, DraftSource, PastRun, Reason
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.parsing.durations import to_friendly
 from jupyter_diamond.parsing.spans import parse_span
 
-from .code import read_code
 from .guesses import Guesses
 from .past import reasons_of
 from .pool import Pool

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_diamond.agent.drafting.code import files_named, read_code
 from jupyter_diamond.agent.drafting.families import inference_bytes, size_of, training_bytes
 from jupyter_diamond.agent.drafting.guesses import Guesses
+from jupyter_diamond.cell.reading.code import files_named, read_code
 from jupyter_diamond.parsing.memory import GIB
 
 TORCH = "import torch\n"
