@@ -19,7 +19,9 @@ from tests.agent.drafting.workloads import CPU_ONLY, DDP, INFERENCE
 from tests.benchmarks.table import load, median, p95, verdict
 
 TARGET_S = 0.050
-WORDS = "Fine-tune it on two A100s or H100s, at most 4 hours on delta, no more than 20 GPU-hours, cheapest, done by 18:00"
+WORDS = (
+    "Fine-tune it on two A100s or H100s, at most 4 hours on delta, no more than 20 GPU-hours, cheapest, done by 18:00"
+)
 
 
 def notebook(lines: int) -> str:
