@@ -182,8 +182,10 @@ class DiamondService:
         """What would run a cell at a site, and which modules it lacks there. Answers are kept for ten minutes."""
         return await self._interpreters.ask(self.links[site], python, modules)
 
-    async def plan(self, envelope: Envelope) -> Decision:
-        """Where a task with this envelope would go now; nothing is started."""
+    async def plan(self, envelope: Envelope, *, members: int = 1, at_once: int | None = None) -> Decision:
+        """Where a task with this envelope would go now, or how a round of so many is shared out; nothing is started."""
+        if members > 1:
+            return await self.groups.plan(envelope, members, at_once=at_once)
         decision = await self.engine.planner.plan(envelope)
         return decision if self.reorder is None else await self.reorder(decision)
 

@@ -75,9 +75,10 @@ class DiamondClient(GroupCalls, ApprovalCalls):
         """What would run the cell at a site, and which of the modules cannot be imported there."""
         return self._post(Interpreter, f"sites/{part(site)}/interpreter", {"python": python, "modules": list(modules)})
 
-    def plan(self, envelope: Envelope) -> Decision:
-        """Where it would go now; nothing is started."""
-        return self._post(Decision, "plan", {"envelope": envelope.model_dump(mode="json")})
+    def plan(self, envelope: Envelope, *, members: int = 1, at_once: int | None = None) -> Decision:
+        """Where it would go now, or how a round of so many would be shared out; nothing is started."""
+        asked = {"envelope": envelope.model_dump(mode="json"), "members": members, "at_once": at_once}
+        return self._post(Decision, "plan", asked)
 
     def draft(self, request: DraftRequest) -> Draft:
         """A proposed envelope, planned; a language model may take its time."""

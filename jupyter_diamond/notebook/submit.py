@@ -68,7 +68,10 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
     for warning in (*taken.warnings, *segment_notes(options, taken)):
         print(warning)  # noqa: T201 - said above the card
     if options.dry_run:
-        decision = session.client.plan(options.envelope)
+        sweep = options.sweep
+        first = sum(1 for member in sweep.members if member.round == 1) if sweep is not None else 1
+        at_once = sweep.at_once if sweep is not None else None
+        decision = session.client.plan(options.envelope, members=max(1, first), at_once=at_once)
         return DryRun(options.name, taken, decision, _interpreter(session, decision, taken), options.sweep)
     if options.language == "python":
         _check_interpreter(session, options, taken)

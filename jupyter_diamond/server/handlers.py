@@ -115,7 +115,8 @@ class PlanHandler(DiamondHandler):
     @authorized
     async def post(self) -> None:
         """Decide, and start nothing."""
-        self.answer(await self.service.plan(self.form(PlanForm).envelope))
+        form = self.form(PlanForm)
+        self.answer(await self.service.plan(form.envelope, members=form.members, at_once=form.at_once))
 
 
 class IdleHandler(DiamondHandler):

@@ -518,7 +518,12 @@ class Handler(BaseHTTPRequestHandler):
                 read_at=now(),
             )
         if path == "/plan":
-            return 200, pool.plan(Envelope.model_validate(json.loads(body)["envelope"]))
+            asked = json.loads(body)
+            decision = pool.plan(Envelope.model_validate(asked["envelope"]))
+            if asked["members"] > 1:
+                shared = f"{asked['members']} at delta. Of the best: {decision.sentence}"
+                decision = decision.model_copy(update={"sentence": shared})
+            return 200, decision
         if path == "/draft":
             pool.drafts.append(DraftRequest.model_validate_json(body))
             return 200, pool.draft(pool.drafts[-1])
