@@ -127,9 +127,9 @@ def show(draft: Draft, paste: str, *, sends: bool = False) -> None:
 
 def head_text(draft: Draft, *, sends: bool = False) -> Text:
     """What is drafted and how sure that is."""
-    by = f", with {draft.model}" if draft.source == "model" and draft.model else ""
+    by = f" with {draft.model}" if draft.source == "model" and draft.model else " by our own rules"
     sent = "It is sent with these options." if sends else "Nothing was sent."
-    return Text(f"{draft.rationale}\nA draft{by}; confidence {draft.confidence:.2f} of 1. {sent}")
+    return Text(f"{draft.rationale}\nA draft{by}, confidence {draft.confidence:.2f} of 1. {sent}")
 
 
 def _by_reason(refusals: Iterable[str]) -> list[str]:
