@@ -160,7 +160,9 @@ async def test_a_late_model_changes_nothing(decision):
     assert found.model_copy(update={"ranking": ""}) == decision
 
 
-@pytest.mark.parametrize(("ranking", "model", "on"), [(True, "openai:m", True), (True, "", False), (False, "openai:m", False)])
+@pytest.mark.parametrize(
+    ("ranking", "model", "on"), [(True, "openai:m", True), (True, "", False), (False, "openai:m", False)]
+)
 async def test_a_model_orders_plans_only_where_the_user_turned_it_on(ranking, model, on, tmp_path):
     ledger = Ledger(tmp_path / "store.sqlite")
     await ledger.open()
