@@ -17,6 +17,7 @@ from jupyter_diamond.cli.grammar import VERBS, parser
 from jupyter_diamond.cli.main import WITH_SERVER, WITHOUT_SERVER, act
 from tests.cli.conftest import Cli
 from tests.live.jupyter import JupyterServer
+from tests.live.model_stub import ModelStub, call
 
 LOOKS = [
     ("status",),
@@ -31,6 +32,23 @@ LOOKS = [
     ("env", "here"),
     ("doctor",),
 ]
+
+CANARY = "sk-canary-of-the-command-line"
+
+
+@pytest.fixture(scope="module")
+def stub():
+    with ModelStub() as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, stub):
+    """With a language model, which only drafts ask."""
+    model = {"JUPYTER_DIAMOND_MODEL": "local:stub", "JUPYTER_DIAMOND_MODEL_URL": stub.url}
+    env = {**model, "JUPYTER_DIAMOND_MODEL_KEY": CANARY}
+    with JupyterServer(tmp_path_factory.mktemp("cli"), env=env) as started:
+        yield started
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
@@ -242,16 +260,32 @@ def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
     code = "from joblib import Parallel\nParallel(n_jobs=1)(work)\n"
     script, notebook = tmp_path / "train.py", tmp_path / "train.ipynb"
     script.write_text(code)
-    notebook.write_text(
-        json.dumps({"cells": [{"cell_type": "code", "source": code}, {"cell_type": "markdown", "source": "x"}]})
-    )
-    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M")
+    cells = [{"cell_type": "code", "source": code}, {"cell_type": "markdown", "source": "x"}]
+    notebook.write_text(json.dumps({"cells": cells}))
+    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M", "--no-model")
     assert (said.status, "%%diamond_submit NAME --cpus 1 --memory 64M --time 2h" in said.out) == (0, True), said
     assert "line 2: Parallel(n_jobs=1)(work)" in said.out
-    assert cli.json("draft", str(notebook))["options"] == {"cpus": "1"}
-    refused = cli("draft", "-", stdin="import torch\nmodel.cuda()\n")
+    assert cli.json("draft", str(notebook), "--no-model")["options"] == {"cpus": "1"}
+    refused = cli("draft", "-", "--no-model", stdin="import torch\nmodel.cuda()\n")
     assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
     assert cli("draft", str(tmp_path / "none.py")).status == 2
+
+
+def test_a_draft_with_a_model_and_with_agents_switched_off(cli, stub, server, tmp_path):
+    script = tmp_path / "work.py"
+    script.write_text("print('hello')\n")
+    stub.play([call("final_result", {"time": "10m", "rationale": "It only prints.", "confidence": 0.7})])
+    found = cli.json("draft", str(script))
+    assert (found["source"], found["model"], found["options"]) == ("model", "local:stub", {"time": "10m"}), found
+    assert stub.asked[0].headers["authorization"] == f"Bearer {CANARY}"
+    assert "print('hello')" in stub.prompts
+    assert CANARY not in stub.prompts + json.dumps(found) + server.log.read_text(errors="replace")
+    assert cli("agents", "off").status == 0
+    off = cli("draft", str(script))
+    assert "switched off" in off.out
+    assert "The draft of our own rules is shown instead." in off.out
+    assert cli("agents", "on").status == 0
+    assert stub.calls == 1
 
 
 def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
