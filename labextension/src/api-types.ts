@@ -343,6 +343,7 @@ export interface GroupShare {
   running: number;
   ended: number;
   wait_s: number | null;
+  why: string;
 }
 
 /** What a task may do by itself when an attempt of it fails. */

@@ -281,3 +281,19 @@ def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
         "proposal.made", "proposal.approved", "act.begun", "act.done",
     ]  # fmt: skip
     assert cli("audit", "--verify").out.startswith(f"{len(lines)} lines, each follows from the one before.")
+
+
+def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
+    code = "from joblib import Parallel\nParallel(n_jobs=1)(work)\n"
+    script, notebook = tmp_path / "train.py", tmp_path / "train.ipynb"
+    script.write_text(code)
+    notebook.write_text(
+        json.dumps({"cells": [{"cell_type": "code", "source": code}, {"cell_type": "markdown", "source": "x"}]})
+    )
+    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M")
+    assert (said.status, "%%diamond_submit NAME --cpus 1 --memory 64M --time 2h" in said.out) == (0, True), said
+    assert "line 2: Parallel(n_jobs=1)(work)" in said.out
+    assert cli.json("draft", str(notebook))["options"] == {"cpus": "1"}
+    refused = cli("draft", "-", stdin="import torch\nmodel.cuda()\n")
+    assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
+    assert cli("draft", str(tmp_path / "none.py")).status == 2
