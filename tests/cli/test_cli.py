@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import pty
 import re
 import subprocess
 import sys
@@ -238,6 +239,22 @@ def test_a_verb_that_asks_the_server_loads_neither_its_engine_nor_its_store(alon
     assert loaded.isdisjoint({"jupyter_diamond.service", "jupyter_diamond.store", "sqlalchemy", "numpy"})
 
 
+def at_a_terminal(cli: Cli, answer: str, *words: str) -> str:
+    """What a person is told who answers there."""
+    master, slave = pty.openpty()
+    try:
+        os.write(master, f"{answer}\n".encode())
+        command = [sys.executable, "-c", "from jupyter_diamond.cli import main; main()", *words]
+        done = subprocess.run(
+            command, env=cli.env, stdin=slave, capture_output=True, text=True, timeout=120, check=False
+        )
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert "[y/N]" in done.stderr
+    return done.stdout
+
+
 def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
     ask = ("tool", "submit_task", "name=proposed", "source=answer = 42", "time=5m", "--as", "Coder")
     first = cli.json(*ask)["content"]
@@ -248,9 +265,12 @@ def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
     shown = cli("proposals", proposal)
     assert "waits for your word until" in shown.out
     assert "#!/bin/bash" in shown.out
-    unasked = cli("approve", proposal)
-    assert (unasked.status, "add --yes" in unasked.err) == (2, True)
-    done = cli.json("approve", proposal, "--yes")
+    for words in (("approve", proposal), ("budget", "set", "--jobs", "1"), ("agents", "on")):
+        unasked = cli(*words)
+        assert (unasked.status, "asks a person first" in unasked.err) == (2, True)
+    assert "Nothing was approved." in at_a_terminal(cli, "n", "approve", proposal)
+    assert "Done: jupyter diamond task t" in at_a_terminal(cli, "y", "approve", proposal)
+    done = cli.json("proposals", proposal)
     assert done["standing"] == "done"
     assert cli.json("task", done["task"])["by"] == "Coder"
     assert cli("proposals").out == "No proposal waits for your word.\n"
@@ -259,11 +279,12 @@ def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
     second = cli.json("tool", "submit_task", "name=other", "source=answer = 43", "--as", "Coder")["content"]
     denied = cli("deny", second["needs_approval"]["proposal"], "--reason", "not now")
     assert "It is not done." in denied.out
-    refused = cli("approve", second["needs_approval"]["proposal"], "--yes")
+    refused = cli("approve", second["needs_approval"]["proposal"])
     assert (refused.status, "said not now: not now" in refused.err) == (1, True)
 
     assert cli("budgets").out == "Agents ask before everything: no standing budget is set.\n"
-    budget = cli.json("budget", "set", "--jobs", "1", "--agent", "Coder", "--per-day", "--for", "8h")
+    at_a_terminal(cli, "y", "budget", "set", "--jobs", "1", "--agent", "Coder", "--per-day", "--for", "8h")
+    (budget,) = cli.json("budgets")["budgets"]
     covered = cli.json("tool", "submit_task", "name=third", "source=answer = 44", "--as", "Coder")
     assert "needs_approval" not in covered["content"], covered
     row = cli("budgets").out.splitlines()[1]
@@ -274,7 +295,7 @@ def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
     assert "Agents are switched off" in cli("agents", "off").out
     off = cli("tool", "submit_task", "name=fourth", "source=answer = 45", "--as", "Coder")
     assert (off.status, "policy_blocked" in off.out) == (1, True)
-    assert "Agents may propose" in cli("agents", "on").out
+    assert "Agents may propose" in at_a_terminal(cli, "y", "agents", "on")
 
     lines = [json.loads(line) for line in cli("audit").out.splitlines()]
     assert [line["what"] for line in lines if line["subject"] == f"proposal:{proposal}"] == [
