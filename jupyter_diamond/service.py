@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 
-from jupyter_diamond import __version__
+from jupyter_diamond import __version__, settings
 from jupyter_diamond.engine import lookaround
 from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.budget import caps_of
@@ -49,15 +49,6 @@ from jupyter_diamond.model.verdict import TaskVerdict
 from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk, ResultView, Status
 from jupyter_diamond.placement.budget import too_dear
 from jupyter_diamond.placement.idle import idle
-from jupyter_diamond.settings import (
-    DiamondBudget,
-    DiamondEngine,
-    DiamondGlobus,
-    DiamondLimits,
-    DiamondNews,
-    DiamondSites,
-    DiamondStore,
-)
 from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
 
 
@@ -67,26 +58,26 @@ class DiamondService:
     def __init__(
         self,
         *,
-        store: DiamondStore,
-        sites: DiamondSites,
-        engine: DiamondEngine,
-        limits: DiamondLimits,
+        store: settings.DiamondStore,
+        sites: settings.DiamondSites,
+        engine: settings.DiamondEngine,
+        limits: settings.DiamondLimits,
         log: logging.Logger,
-        globus: DiamondGlobus | None = None,
-        budget: DiamondBudget | None = None,
-        news: DiamondNews | None = None,
+        globus: settings.DiamondGlobus | None = None,
+        budget: settings.DiamondBudget | None = None,
+        news: settings.DiamondNews | None = None,
     ) -> None:
         self._settings, self._limits, self._log = engine, limits, log
         path = Path(store.path).expanduser()
         here = this_machine(sites.this_machine_workdir or str(path.parent / "here")) if sites.this_machine else None
-        globus = globus or DiamondGlobus()
+        globus = globus or settings.DiamondGlobus()
         self.globus = Globus(globus, log)
         """Who we are to Globus. It imports nothing and asks nobody until a site, or the user, needs it."""
         catalogue = load_catalogue(Path(sites.path).expanduser(), this_machine=here)
         self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
-        self._caps = caps_of(budget or DiamondBudget(), self.links)
+        self._caps = caps_of(budget or settings.DiamondBudget(), self.links)
         self._ledger = Ledger(path)
-        self.consumers = Consumers(self._ledger, news or DiamondNews(), log)
+        self.consumers = Consumers(self._ledger, news or settings.DiamondNews(), log)
         """Who wants to be woken, and by what."""
         self.groups = GroupDesk(
             self._ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool
@@ -191,8 +182,10 @@ class DiamondService:
         """What would run a cell at a site, and which modules it lacks there. Answers are kept for ten minutes."""
         return await self._interpreters.ask(self.links[site], python, modules)
 
-    async def plan(self, envelope: Envelope) -> Decision:
-        """Where a task with this envelope would go now; nothing is started."""
+    async def plan(self, envelope: Envelope, *, members: int = 1, at_once: int | None = None) -> Decision:
+        """Where a task with this envelope would go now, or how a round of so many is shared out; nothing is started."""
+        if members > 1:
+            return await self.groups.plan(envelope, members, at_once=at_once)
         decision = await self.engine.planner.plan(envelope)
         return decision if self.reorder is None else await self.reorder(decision)
 

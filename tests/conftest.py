@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jupyter_diamond.model.site import Site
+from tests.leftovers import pytest_runtest_makereport  # noqa: F401 - a hook
 from tests.live.slurm import Testbed
 from tests.live.slurm.testbed import sweep
 from tests.sharing import Sharing, prepare, rotated

@@ -27,6 +27,7 @@ TRAITS = {
         settings.DiamondNews,
         settings.DiamondApprovals,
         settings.DiamondMcp,
+        settings.DiamondAgent,
     )
     for name, trait in cls.class_own_traits(config=True).items()
 }

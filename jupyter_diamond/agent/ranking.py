@@ -25,8 +25,9 @@ _REQUESTS = 2
 _BLIND = frozenset({"random", "shortest_queue", "best_feasible"})
 """Baselines are compared with: a model's order would make them something else."""
 INSTRUCTIONS = """\
-Several places passed every rule for one batch job. Order all of them, best first, for the stated objective. The rules'
-own order is given. Depart from it only for a reason that stands in the lines. Places that meet fewer wishes come last."""
+Several places passed every rule for one batch job. Order all of them, best first, for the stated objective. The
+rules' own order is given. Depart from it only for a reason that stands in the lines. Places that meet fewer wishes come
+last."""
 
 
 class Order(BaseModel):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jupyter_diamond import __version__
 from jupyter_diamond.engine.endpoint_setup import NAME, VENV
 from jupyter_diamond.notebook.needs import add_needs
-from jupyter_diamond.notebook.options import positive
+from jupyter_diamond.notebook.options import add_draft, positive
 
 DONE, FAILED, USAGE, NO_SERVER, NOT_FOUND, NOT_YET = 0, 1, 2, 3, 4, 5
 _STATUSES = f"""\
@@ -193,6 +193,13 @@ VERBS: tuple[Verb, ...] = (
             _arg("--site", metavar="SITE", help="the site that it was written for: its partition is kept"),
         ),
     ),
+    Verb(
+        "draft", "A proposed line for code: from words, what the same code took before, and the code; nothing is sent.",
+        (
+            _arg("file", metavar="FILE", help="a script, a notebook, or - for what comes on stdin"),
+            _arg("--lang", choices=("python", "bash"), help="its language; default: by its name, else python"),
+        ),
+    ),
     Verb("env", "Facts of a site's login node: host, work folder, Python, modules, containers, accounts.", (_SITE,)),
     Verb(
         "exec", "Look around at a site with one program that only reads: at most 20 s and 32 KiB, no shell between.",
@@ -251,7 +258,9 @@ def parser() -> argparse.ArgumentParser:
         )  # fmt: skip
         for flags, how in verb.arguments:
             made.add_argument(*flags, **how)  # type: ignore[arg-type]  # argparse's many keywords, from a table
-        if verb.name == "idle":
+        if verb.name == "draft":
+            add_draft(made)
+        if verb.name in ("idle", "draft"):
             add_needs(made)
         made.add_argument("--json", action="store_true", help="answer with one JSON document")
     return whole

@@ -27,7 +27,7 @@ WITH_SERVER = {
     "history": "looks:history", "forecast": "forecast:forecast", "charges": "charges:charges", "tasks": "looks:tasks",
     "task": "looks:task", "groups": "groups:groups", "group": "groups:group",
     "explain": "looks:explain", "logs": "looks:logs", "events": "looks:events",
-    "env": "looks:env", "cancel": "acts:cancel", "replan": "acts:replan", "hold": "acts:hold",
+    "draft": "drafts:draft", "env": "looks:env", "cancel": "acts:cancel", "replan": "acts:replan", "hold": "acts:hold",
     "release": "acts:release", "exec": "acts:execute", "put-file": "acts:put_file", "preflight": "acts:preflight",
     "smoke": "acts:smoke", "wait": "waiting:wait",
     "proposals": "approvals:proposals", "approve": "approvals:approve", "deny": "approvals:deny",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from jupyter_diamond.model import attempt_files as files
@@ -101,9 +101,11 @@ class Batch:
         """A member's own folder, where ``folder`` is the submission's."""
         return files.member_folder(folder, self._at(task)) if self.is_array else folder
 
-    def job_of(self, task: Task, job: NativeJob, scheduler: Scheduler) -> NativeJob:
-        """A member's own job, where ``job`` is the submission's."""
-        return scheduler.member(job, self._at(task)) if self.is_array and isinstance(scheduler, Arrays) else job
+    def jobs(self, job: NativeJob, scheduler: Scheduler) -> Callable[[Task], NativeJob]:
+        """What gives each member its own job, where ``job`` is the submission's."""
+        if not self.is_array or not isinstance(scheduler, Arrays):
+            return lambda _: job
+        return lambda task: scheduler.member(job, self._at(task))
 
     def without(self, gone: Collection[str]) -> Batch | None:
         """The others, by their tasks' ids; None where nobody is left."""

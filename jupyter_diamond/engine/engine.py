@@ -138,7 +138,9 @@ class Engine:
     def adopt(self, task: Task, inputs: Inputs | None = None) -> None:
         """Begin to advance a task, or hear that it was changed. Does nothing where another server advances work."""
         if newest(task).array is None or unwanted(task) or self._find(task.id) is not None:
-            self.adopt_all((task,), inputs)  # else it waits for its array's turn, with all others of it
+            self.adopt_all((task,), inputs)
+        elif self.advances:
+            self.groups.again(task)  # it waits for its array's turn, with all others of it
 
     def adopt_all(self, tasks: Sequence[Task], inputs: Inputs | None = None) -> None:
         """As ``adopt``, for many; of a job array all that were made together. ``inputs`` are those of all of them."""

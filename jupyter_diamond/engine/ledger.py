@@ -15,6 +15,7 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.store import Store
 from jupyter_diamond.store.attempt_book import Change
+from jupyter_diamond.store.bulk import uncollected
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -84,8 +85,9 @@ class Ledger:
         loop = asyncio.get_running_loop()
 
         def write_and_read() -> T:
-            result = method(*args, **kwargs)
-            self._read_news(loop)
+            with uncollected():
+                result = method(*args, **kwargs)
+                self._read_news(loop)
             return result
 
         return await loop.run_in_executor(self._thread, write_and_read)
@@ -102,11 +104,12 @@ class Ledger:
 
         ``each`` gives what only one task's event says, and what only its attempt is changed to.
         """
-        parts = [each(task) if each is not None else ({}, {}) for task in tasks]
-        wanted = [
-            changed(task, type_, {**data, **said}, {**changes, **own})
-            for task, (said, own) in zip(tasks, parts, strict=True)
-        ]
+        with uncollected():
+            parts = [each(task) if each is not None else ({}, {}) for task in tasks]
+            wanted = [
+                changed(task, type_, {**data, **said}, {**changes, **own})
+                for task, (said, own) in zip(tasks, parts, strict=True)
+            ]
         return await self.change(wanted)
 
     async def change(self, wanted: Sequence[Change]) -> tuple[Task, ...]:
@@ -138,14 +141,17 @@ class Ledger:
         return await loop.run_in_executor(self._thread, look)
 
     def _read_news(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """In the store's thread: read what is new in the log, and have it told before the caller goes on."""
-        found = False
-        while events := self.store.events(self._read, _PAGE):
+        """In the store's thread: hear what is new in the log, and have it told before the caller goes on.
+
+        What this process has written is not read again; what others have, is.
+        """
+        found, events = False, self.store.told(self._read)
+        while events or (events := self.store.events(self._read, _PAGE)):
             found = True
             self._read = events[-1].seq
-            loop.call_soon_threadsafe(self._tell_all, events)
-            if len(events) < _PAGE:
-                break
+            for at in range(0, len(events), _PAGE):
+                loop.call_soon_threadsafe(self._tell_all, events[at : at + _PAGE])
+            events = ()
         return found
 
     def _tell_all(self, events: tuple[Event, ...]) -> None:

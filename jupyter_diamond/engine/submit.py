@@ -162,13 +162,15 @@ class Submitter:
         """The user wants some of it ended, planned anew, or kept here for now: nothing of these is with their site."""
         if gone := [task for task in kept_back if task.cancel_requested_by is not None]:
             return await self._cancelled(batch, gone)
-        if not batch.is_array and newest(batch.lead).withdrawal is None:
+        whole = len(kept_back) == len(batch.tasks)
+        if whole and all(newest(task).withdrawal is None for task in kept_back):
             return batch  # held: it waits as it is
         # members that are held go on alone, and no job of the array may be theirs any more
         if batch.attempt.may_come and (has_job := await self._closed(batch, kept_back)) is not None:
             return has_job
         back = [task for task in kept_back if newest(task).withdrawal is not None]
-        ended = [await self._taken_back(task) for task in back]
+        ending = {"state": State.CANCELLED, "ended_at": from_epoch(time.time())}
+        ended = await self._healer.taken_back_all([(task, ending) for task in back])
         alone: tuple[Task, ...] = ()
         if held := [task for task in kept_back if newest(task).withdrawal is None]:
             alone = await self._ledger.update_all(
@@ -176,10 +178,6 @@ class Submitter:
                 array=None, folder=None, submissions=0, may_come=False, trouble="",
             )  # fmt: skip
         return batch.changed((*ended, *alone))
-
-    async def _taken_back(self, task: Task) -> Task:
-        ending = {"state": State.CANCELLED, "ended_at": from_epoch(time.time())}
-        return await self._healer.taken_back(task, ending)
 
     async def _send(self, batch: Batch, inputs: Inputs) -> Batch:
         link = self._link
@@ -259,13 +257,10 @@ class Submitter:
 
     async def _submitted(self, batch: Batch, job: NativeJob, *, at: Any = None, **told: Any) -> Batch:
         """It has a job: of an array each member has its own."""
-
-        def each(task: Task) -> tuple[dict[str, Any], dict[str, Any]]:
-            native = batch.job_of(task, job, self._link.scheduler)
-            return {"job": str(native)}, {"native": native}
-
+        job_of = batch.jobs(job, self._link.scheduler)
         return await self._note(
-            batch, "attempt.submitted", told, each=each,
+            batch, "attempt.submitted", told,
+            each=lambda task: ({"job": str(native := job_of(task))}, {"native": native}),
             state=State.PENDING, submitted_at=at or from_epoch(time.time()), trouble="",
         )  # fmt: skip
 

@@ -87,7 +87,9 @@ class SiteWatcher:
 
     def _brought(self, task: Task) -> None:
         """A task has a job, has ended, is followed or goes on alone."""
-        known = self.watched.setdefault(task.id, Watched(task=task))
+        known = self.watched.get(task.id)
+        if known is None:
+            known = self.watched[task.id] = Watched(task=task)
         known.brought = task
         self._wake()
 

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from typing_extensions import Self
 
 
 class Value(BaseModel):
     """A frozen value. Unknown fields are an error: a misspelt field must never be dropped in silence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def but(self, **changes: Any) -> Self:
+        """The same value but for some fields that are known to be good: ``model_copy`` in a third of its time.
+
+        For thousands of values at once; else ``model_copy`` says the same.
+        """
+        made = object.__new__(type(self))
+        put = object.__setattr__
+        put(made, "__dict__", {**self.__dict__, **changes})
+        put(made, "__pydantic_fields_set__", self.__pydantic_fields_set__ | changes.keys())
+        put(made, "__pydantic_extra__", None)
+        put(made, "__pydantic_private__", None)
+        return made
 
 
 def _as_utc(moment: datetime) -> datetime:

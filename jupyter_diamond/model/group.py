@@ -71,7 +71,10 @@ class Relaxed(Value):
 
 
 class GroupShare(Value):
-    """How many of a group are at one place, and how far they are; ``wait_s`` is the forecast for its first."""
+    """How many of a group are at one place, and how far they are; ``wait_s`` is the forecast for its first.
+
+    ``why``: the sentence of the decision that sent them there; empty where they came one by one.
+    """
 
     site: str
     partition: str | None = None
@@ -79,6 +82,7 @@ class GroupShare(Value):
     running: int = 0
     ended: int = 0
     wait_s: float | None = None
+    why: str = ""
 
 
 class Group(Value):

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.continuation import Continuation, Cursor, Registered, Registration
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.draft import Draft, DraftRequest
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.forecast import Forecasts
@@ -74,9 +75,15 @@ class DiamondClient(GroupCalls, ApprovalCalls):
         """What would run the cell at a site, and which of the modules cannot be imported there."""
         return self._post(Interpreter, f"sites/{part(site)}/interpreter", {"python": python, "modules": list(modules)})
 
-    def plan(self, envelope: Envelope) -> Decision:
-        """Where it would go now; nothing is started."""
-        return self._post(Decision, "plan", {"envelope": envelope.model_dump(mode="json")})
+    def plan(self, envelope: Envelope, *, members: int = 1, at_once: int | None = None) -> Decision:
+        """Where it would go now, or how a round of so many would be shared out; nothing is started."""
+        asked = {"envelope": envelope.model_dump(mode="json"), "members": members, "at_once": at_once}
+        return self._post(Decision, "plan", asked)
+
+    def draft(self, request: DraftRequest) -> Draft:
+        """A proposed envelope, planned; a language model may take its time."""
+        answer = self._call("POST", "draft", json=request.model_dump(mode="json"), timeout=180.0)
+        return parsed(Draft, answer)
 
     def idle(self, envelope: Envelope) -> Idle:
         """Where such a job could start now."""

@@ -235,11 +235,12 @@ class GroupHandle:
         return shown(self._session.client.group_verdict(self.id))
 
     def explain(self) -> Explanation:
-        """Why its first members went where they went: the decision that was stored when they were sent."""
+        """Why its members went where they went: the shares, and the decision that was stored when they were sent."""
         first = self._session.client.members(self.id, limit=1)
         if not first:
             raise NotFound(f"No member of {self.name} has begun: nothing was decided yet.")
-        return Explanation(self._session.client.decision(first[0].id))
+        decision, shared = self._session.client.decision(first[0].id), self.group.why_here
+        return Explanation(decision.model_copy(update={"sentence": shared}) if shared else decision)
 
     def events(self) -> pd.DataFrame:
         """What happened to the group as such, oldest first; each member has events of its own."""

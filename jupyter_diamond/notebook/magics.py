@@ -8,10 +8,10 @@ from datetime import datetime, timezone
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class
 from IPython.display import display
 
-from jupyter_diamond.errors import DiamondError, NotFound, RemoteError
+from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, RemoteError
 from jupyter_diamond.model.group import Group
 
 from . import api
@@ -28,6 +28,8 @@ from .options import (
     OptionParser,
     asks_for_help,
     charges_parser,
+    draft_parser,
+    given_options,
     idle_parser,
     import_parser,
     positive,
@@ -49,6 +51,8 @@ HELP = """Your clusters as one pool.
 %diamond charges          what your tasks cost, what is reserved, what is left (--days 7, --tasks: by attempt)
 %diamond wall             the whole pool, live: every site, every partition, what a job could get now
 %diamond idle             where a job could start now (--gpus 2 --gpu-memory 40G --cpus 8 --memory 32G --nodes 1)
+%diamond draft            a proposed line for the cell before (-d "two A100s, at most 4 hours, cheapest");
+                          %%diamond draft: for the code below it
 %diamond import job.sh    an #SBATCH script as a cell, every option accounted for (--site SITE keeps its partition)
 %diamond tasks            your tasks, newest first (--active, --limit N)
 %diamond task T           one task, by name or id: its story, and a live card; also a sweep (fit) or its member (fit[3])
@@ -95,6 +99,19 @@ def _waiting_parsers() -> dict[str, OptionParser]:
     return found
 
 
+def _login_parsers() -> dict[str, OptionParser]:
+    """Of the login at Globus."""
+    found = {
+        "auth": _parser("auth", "Who you are to Globus, how, and until when."),
+        "login": _parser(
+            "login", "Log in to Globus: open a link, allow the access, paste the code that its page shows."
+        ),
+        "logout": _parser("logout", "Revoke the Globus login and delete its tokens."),
+    }
+    found["login"].add_argument("--web", action="store_true", help="come back through the browser")
+    return found
+
+
 def parsers() -> dict[str, OptionParser]:
     """The grammar of every subcommand."""
     found = {
@@ -108,6 +125,7 @@ def parsers() -> dict[str, OptionParser]:
         ),
         "charges": charges_parser(),
         "idle": idle_parser(),
+        "draft": draft_parser(),
         "import": import_parser(),
         "tasks": _parser("tasks", "Your tasks, newest first."),
         "task": _parser("task", "One task: each attempt and why, what happened, and a live card.", task=True),
@@ -117,16 +135,11 @@ def parsers() -> dict[str, OptionParser]:
         **_waiting_parsers(),
         "explain": _parser("explain", "The stored decision: why it went where it went.", task=True),
         "events": _parser("events", "What happened, oldest first.", task=False),
-        "auth": _parser("auth", "Who you are to Globus, how, and until when."),
-        "login": _parser(
-            "login", "Log in to Globus: open a link, allow the access, paste the code that its page shows."
-        ),
-        "logout": _parser("logout", "Revoke the Globus login and delete its tokens."),
+        **_login_parsers(),
     }
     found["explain"].add_argument(
         "--as", dest="form", choices=("text", "table"), help="plain text, or a DataFrame of all candidates"
     )
-    found["login"].add_argument("--web", action="store_true", help="come back through the browser")
     found["history"].add_argument("SITE", help="a site's name")
     found["history"].add_argument("--hours", type=positive, default=24, metavar="N", help="the last N hours (24)")
     found["sites"].add_argument("--refresh", action="store_true", help="ask the sites now")
@@ -153,6 +166,7 @@ class DiamondMagics(Magics):
             "forecast": lambda said: api.forecast(),  # noqa: ARG005 - it takes no options
             "charges": self._charges,
             "idle": self._idle,
+            "draft": lambda said: self._draft(said, None),
             "import": self._import,
             "tasks": lambda said: api.tasks(active=True if said.active else None, limit=said.limit),
             "task": self._task,
@@ -169,10 +183,12 @@ class DiamondMagics(Magics):
             "logout": self._logout,
         }
 
-    @line_magic
-    def diamond(self, line: str) -> Any:
+    @line_cell_magic
+    def diamond(self, line: str, cell: str | None = None) -> Any:
         """Replaced by HELP when the extension is loaded."""
         command, _, rest = line.strip().partition(" ")
+        if cell is not None:
+            return self._said(lambda: self._above(command, rest, cell))
         if command in ("", "?", "help", "-h", "--help"):
             return Text(HELP)
         return self._said(lambda: self._run(command, rest))
@@ -201,6 +217,26 @@ class DiamondMagics(Magics):
         if asks_for_help(words):
             return Text(parser.format_help())
         return self._commands[command](parser.parse_args(words))
+
+    def _above(self, command: str, rest: str, cell: str) -> Any:
+        """A command above code: only a draft can be about it."""
+        if command != "draft":
+            raise InvalidRequest(f"%%diamond {command} has no use for the code below it; write %diamond {command}.")
+        words = split(rest, "%%diamond draft")
+        if asks_for_help(words):
+            return Text(draft_parser().format_help())
+        return self._draft(draft_parser().parse_args(words), cell)
+
+    def _draft(self, said: Any, cell: str | None) -> None:
+        from .drafts import drafted_cell, of_cell, show  # reads code: not when the extension is loaded
+
+        kept = self.shell.history_manager if self.shell is not None else None
+        history = list(kept.input_hist_raw) if kept is not None else []
+        code = cell if cell is not None else drafted_cell(history, words=said.describe)
+        asked = of_cell(
+            self._session, code, words=said.describe, given=given_options(said), model=not said.no_model
+        )  # fmt: skip
+        show(self._session.client.draft(asked), "%%diamond_submit NAME")
 
     def _result(self, said: Any) -> Any:
         handle = api.task(said.T)

@@ -10,14 +10,14 @@ import keyword
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, cast, get_args
+from typing import Any, Literal, NoReturn, cast, get_args
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.healing import Healing, Signal
 from jupyter_diamond.model.task import Language
 from jupyter_diamond.parsing import durations
-from jupyter_diamond.parsing.envelopes import EXAMPLES
+from jupyter_diamond.parsing.envelopes import EXAMPLES, NEEDS
 
 from .needs import add_needs, envelope_of
 from .sweep import Sweep, add_sweep, shell_words, sweep_of
@@ -34,7 +34,7 @@ class OptionParser(argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse's, but an option that does not exist is told before anything that is missing."""
         for word in args or ():
-            if re.match(r"--?[A-Za-z]", word) and word.partition("=")[0] not in self.options():
+            if re.match(r"--?[A-Za-z]", word) and word.partition("=")[0] not in self._option_string_actions:
                 raise InvalidRequest(self._unknown(word))
         return super().parse_args(args, namespace)
 
@@ -127,6 +127,11 @@ class SubmitOptions:
     again: bool = False
     wait: bool = False
     dry_run: bool = False
+    draft: Literal["", "show", "go"] = ""
+    words: str = ""
+    model: bool = True
+    given: Mapping[str, str] = field(default_factory=dict)
+    """The options of the line that say what it needs, for a draft."""
     healing: Healing = field(default_factory=Healing)
     sweep: Sweep | None = None
 
@@ -171,6 +176,41 @@ def submit_parser() -> OptionParser:
     add_sweep(parser)
     add("--lang", choices=_LANGUAGES, default="python", help="python (default) or bash")
     add("--again", action="store_true", help="send it even though the same cell is still active")
+    _add_healing(parser)
+    add("--wait", action="store_true", help="do not return before the task has ended")
+    add("--dry-run", action="store_true", help="show what would travel and where it would go; send nothing")
+    add(
+        "--draft", nargs="?", const="show", default="", choices=("show", "go"),
+        help="show a draft of the options that are not given, and the line to paste; --draft=go sends it with them",
+    )  # fmt: skip
+    add_draft(parser)
+    return parser
+
+
+def add_draft(parser: argparse.ArgumentParser) -> None:
+    """What a draft is asked for beyond the options that are given."""
+    parser.add_argument(
+        "-d", "--describe", metavar="WORDS", default="",
+        help='what the work needs, in words: "two A100s, at most 4 hours, cheapest"',
+    )  # fmt: skip
+    parser.add_argument("--no-model", action="store_true", help="by our own rules alone, without a language model")
+
+
+def draft_parser() -> OptionParser:
+    """The grammar of ``%diamond draft``."""
+    parser = OptionParser(
+        prog="%diamond draft", add_help=False, allow_abbrev=False,
+        description="A proposed line for the code below it, else for the cell before: from the words, from what the "
+        "same code took before, and from the code, each option with its reason. Options that you give are kept.",
+    )  # fmt: skip
+    add_draft(parser)
+    add_needs(parser)
+    return parser
+
+
+def _add_healing(parser: argparse.ArgumentParser) -> None:
+    """What it may do by itself when it fails, and how it hears of its time limit."""
+    add = parser.add_argument
     budget = Healing()
     add(
         "--retries", type=counted, default=budget.retries, metavar="N",
@@ -190,9 +230,6 @@ def submit_parser() -> OptionParser:
         help="how long before its time limit checkpoint.warned() becomes true: 5m; default 2m, or a fifth of a short "
         "limit; 0 for never; USR1@5m to hear of it by another signal than USR2",
     )  # fmt: skip
-    add("--wait", action="store_true", help="do not return before the task has ended")
-    add("--dry-run", action="store_true", help="show what would travel and where it would go; send nothing")
-    return parser
 
 
 def import_parser() -> OptionParser:
@@ -205,6 +242,16 @@ def import_parser() -> OptionParser:
     parser.add_argument("FILE", help="the script: job.sh")
     parser.add_argument("--site", metavar="SITE", help="the site that it was written for: its partition is kept")
     return parser
+
+
+def given_options(said: argparse.Namespace) -> dict[str, str]:
+    """Of the options that say what a job needs, those that were set, by their names."""
+    found = {name: getattr(said, name.replace("-", "_"), None) for name in NEEDS}
+    return {
+        name: "" if value is True else str(value)
+        for name, value in found.items()
+        if value is not None and value is not False
+    }
 
 
 def positive(text: str) -> int:
@@ -264,6 +311,8 @@ def parse_submit(
     said = submit_parser().parse_args(split(line, "%%diamond_submit"))
     _check_words(said)
     outputs = names(said.outputs, "--out")
+    if said.describe and not said.draft:
+        raise InvalidRequest("-d describes a draft: add --draft to see one, or --draft=go to send it.")
     if said.NAME in outputs:
         raise InvalidRequest(f"--out {said.NAME} would overwrite the task's own handle; give the task another name.")
     return SubmitOptions(
@@ -275,6 +324,10 @@ def parse_submit(
         again=said.again,
         wait=said.wait,
         dry_run=said.dry_run,
+        draft=said.draft,
+        words=said.describe,
+        model=not said.no_model,
+        given=given_options(said),
         healing=said.warn.model_copy(
             update={"retries": said.retries, "moves": said.moves, "segments": min(said.segments, MOST_SEGMENTS)}
         ),

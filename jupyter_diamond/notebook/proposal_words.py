@@ -6,7 +6,7 @@ from datetime import datetime
 
 from jupyter_diamond.model.proposal import Proposal, StandingBudget
 from jupyter_diamond.placement import words
-from jupyter_diamond.placement.estimate_words import about
+from jupyter_diamond.placement.estimate_words import about, amount
 
 from .vocabulary import wall_clock
 
@@ -61,11 +61,16 @@ def used_text(budget: StandingBudget) -> str:
     """``0.5 GPU-hours, 1 job``; ``nothing``."""
     counted = {"jobs": "job", "bytes": "byte", "tokens": "model token"}
     parts = [
-        words.count(int(amount), counted[unit]) if unit in counted else words.charge(amount, unit)
-        for unit, amount in budget.used.items()
-        if amount
+        words.count(int(taken), counted[unit]) if unit in counted else _charged(taken, unit)
+        for unit, taken in budget.used.items()
+        if taken
     ]
     return ", ".join(parts) or "nothing"
+
+
+def _charged(taken: float, unit: str) -> str:
+    said = amount(taken)
+    return f"{said} {unit}s" if unit.endswith("hour") and said != "1" else f"{said} {unit}"
 
 
 def scope_text(budget: StandingBudget) -> str:

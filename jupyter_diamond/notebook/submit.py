@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from uuid import uuid4
@@ -41,8 +41,11 @@ class DryRun:
     sweep: Sweep | None = None
 
 
-def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle | DryRun:
-    """Carry out ``%%diamond_submit``. Raises a DiamondError with one sentence, having started nothing."""
+def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle | DryRun | None:
+    """Carry out ``%%diamond_submit``. Raises a DiamondError with one sentence, having started nothing.
+
+    None: a draft was shown, and nothing else was asked for.
+    """
     options = parse_submit(line, lambda: gpus_of(session.client.sites()), session.namespace.names)
     _check_name(session, options)
     taken = capture(
@@ -58,10 +61,17 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
         members=options.sweep.members if options.sweep is not None else (),
     )
     preflight(taken)
+    if options.draft:
+        options = _drafted(session, options, taken, cell)
+        if options.draft == "show":
+            return None
     for warning in (*taken.warnings, *segment_notes(options, taken)):
         print(warning)  # noqa: T201 - said above the card
     if options.dry_run:
-        decision = session.client.plan(options.envelope)
+        sweep = options.sweep
+        first = sum(1 for member in sweep.members if member.round == 1) if sweep is not None else 1
+        at_once = sweep.at_once if sweep is not None else None
+        decision = session.client.plan(options.envelope, members=max(1, first), at_once=at_once)
         return DryRun(options.name, taken, decision, _interpreter(session, decision, taken), options.sweep)
     if options.language == "python":
         _check_interpreter(session, options, taken)
@@ -74,6 +84,16 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
     if options.wait:
         handle.wait()
     return handle
+
+
+def _drafted(session: Session, options: SubmitOptions, taken: Capture, cell: str) -> SubmitOptions:
+    """The draft is shown; the options with its envelope."""
+    from .drafts import of_capture, show  # reads code: not when the extension is loaded
+
+    asked = of_capture(taken, cell, words=options.words, given=options.given, model=options.model)
+    drafted = session.client.draft(asked)
+    show(drafted, f"%%diamond_submit {options.name}", sends=options.draft == "go")
+    return replace(options, envelope=drafted.envelope)
 
 
 def _hand_in(session: Session, options: SubmitOptions, request: TaskRequest, bundle: Bundle) -> TaskHandle:

@@ -27,6 +27,13 @@ from .spans import parse_span
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
 SOFTENABLE: tuple[str, ...] = tuple(name.replace("_", "-") for name in get_args(Softenable))
 DEFAULT_TIME = "30m"
+FLAGS = frozenset({"preemptible", "unknown-charge"})
+NEEDS: tuple[str, ...] = (
+    "nodes", "cpus", "gpus", "memory", "time", "gpu-model", "gpu-memory", "arch", "site", "sites", "account", "qos",
+    "fabric", "container", "objective", "seed", "runtime", "serial", "deadline", "max-charge", "preemptible",
+    "unknown-charge", "soft",
+)  # fmt: skip
+"""Every option that an envelope is read from, in the order in which they are written."""
 
 EXAMPLES = {
     "--cpus": "--cpus 4 or --cpus 2-4",

@@ -5,10 +5,11 @@ Whoever asks here speaks as a person: agents have their tools, which go through 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_diamond.agent.guard.guard import Guard
 from jupyter_diamond.agent.guard.speakers import speaker
 from jupyter_diamond.model.proposal import Speaker
 
@@ -24,6 +25,9 @@ from .approval_forms import (
     SwitchForm,
 )
 from .base import DiamondHandler
+
+if TYPE_CHECKING:
+    from jupyter_diamond.agent.guard.guard import Guard
 
 
 class _Asking(DiamondHandler):

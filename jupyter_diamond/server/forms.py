@@ -10,7 +10,7 @@ from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.continuation import ConsumerName, Continuation
 from jupyter_diamond.model.envelope import Envelope
-from jupyter_diamond.model.group import Group, MemberSummary
+from jupyter_diamond.model.group import MOST_MEMBERS, Group, MemberSummary
 from jupyter_diamond.model.login import LoginWay
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import TaskSummary
@@ -75,9 +75,11 @@ class InterpreterForm(Value):
 
 
 class PlanForm(Value):
-    """What a task would need."""
+    """What a task would need, or each of so many ``members`` of a group's round, ``at_once`` of them at a time."""
 
     envelope: Envelope
+    members: int = Field(default=1, ge=1, le=MOST_MEMBERS)
+    at_once: int | None = Field(default=None, ge=1, le=MOST_MEMBERS)
 
 
 class ReplanForm(Value):

@@ -16,6 +16,7 @@ from .approvals import APPROVAL_ROUTES
 from .base import DiamondHandler, PollHandler
 from .charges import CHARGE_ROUTES
 from .consumers import CONSUMER_ROUTES
+from .drafts import DRAFT_ROUTES
 from .forms import (
     EventsQuery,
     ExecForm,
@@ -114,7 +115,8 @@ class PlanHandler(DiamondHandler):
     @authorized
     async def post(self) -> None:
         """Decide, and start nothing."""
-        self.answer(await self.service.plan(self.form(PlanForm).envelope))
+        form = self.form(PlanForm)
+        self.answer(await self.service.plan(form.envelope, members=form.members, at_once=form.at_once))
 
 
 class IdleHandler(DiamondHandler):
@@ -332,6 +334,7 @@ _ELSEWHERE = (
     *APPROVAL_ROUTES,
     *TOOL_ROUTES,
     *VERDICT_ROUTES,
+    *DRAFT_ROUTES,
 )
 ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/status", StatusHandler),

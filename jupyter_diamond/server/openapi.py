@@ -18,6 +18,7 @@ from jupyter_diamond.agent.tools.registry import all_specs
 from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.continuation import Continuation, Cursor, Registered, Registration, Waking
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.draft import Draft, DraftRequest
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted
@@ -63,6 +64,7 @@ REQUESTS: tuple[type[BaseModel], ...] = (
     ReplanForm,
     Registration, GroupRequest, ToolCall,
     ApproveForm, DenyForm, BudgetForm, SwitchForm,
+    DraftRequest,
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
@@ -72,6 +74,7 @@ ANSWERS: tuple[type[BaseModel], ...] = (
     ToolList, ToolAnswer,
     Proposal, ProposalList, StandingBudget, BudgetList, AgentSwitch, AuditPage, AuditCheck,
     TaskVerdict, GroupVerdict,
+    Draft,
 )  # fmt: skip
 
 

@@ -98,8 +98,11 @@ def settle(connection: Connection, task_id: str, attempt: Attempt, *, at: dateti
 
 def settle_all(
     connection: Connection, ended: Sequence[tuple[str, Attempt]], *, at: datetime
-) -> list[tuple[str, Attempt]]:
-    """As ``settle``, for many, in few statements; those that have not ended come back as they are."""
+) -> tuple[list[tuple[str, Attempt]], dict[str, int]]:
+    """As ``settle``, for many, in few statements; those that have not ended come back as they are.
+
+    With the versions that their tasks have by that, which are still to be written.
+    """
     after, rows, facts = list[tuple[str, Attempt]](), list[dict[str, Any]](), list[Fact]()
     for task_id, attempt in ended:
         charge = settled(attempt, at) if attempt.state.terminal else None
@@ -114,8 +117,7 @@ def settle_all(
         same = (charges.c.task_id == bindparam("the_task")) & (charges.c.n == bindparam("the_n"))
         values: dict[str, Any] = {"actual": bindparam("paid"), "settled_at": bindparam("moment")}
         connection.execute(update(charges).where(same, _LIVE).values(values), rows)
-    eventlog.append_many(connection, facts, at=at)
-    return after
+    return after, eventlog.tell_many(connection, facts, at=at)
 
 
 def settlement(attempt: Attempt, charge: Charge) -> dict[str, object]:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
 
 from jupyter_diamond.errors import StoreError
+from jupyter_diamond.model.event import Event
 
+from . import eventlog
 from .complaints import BUSY_S, store_errors
 from .disk import journal_mode, make_private
 from .schema import APPLICATION_ID, HEAD
+
+_MOST_TOLD = 10_000
+"""Where nobody asks for what was told, it is forgotten."""
 
 
 class Database:
@@ -27,6 +33,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._turn = RLock()
+        self._told: list[Mapping[str, Any]] = []
         with store_errors(path):
             make_private(path)
             raw = _connect(path)
@@ -64,7 +71,20 @@ class Database:
         with self._turn, store_errors(self.path):
             self._raw.execute(f"PRAGMA synchronous = {'NORMAL' if asked_again and self._wal else 'FULL'}")
             with self._writer.begin() as connection:
+                told = connection.info[eventlog.TOLD] = list[Mapping[str, Any]]()
                 yield connection
+            if len(self._told) > _MOST_TOLD:
+                self._told.clear()
+            self._told += told
+
+    def told(self, after: int) -> tuple[Event, ...]:
+        """What was written here since this was asked last, where that is all that follows ``after``; else nothing."""
+        with self._turn:
+            rows, self._told = self._told, []
+        rows = [row for row in rows if row["seq"] > after]
+        # another process may have told something between; numbers are given without a gap
+        whole = bool(rows) and rows[0]["seq"] == after + 1 and rows[-1]["seq"] == after + len(rows)
+        return eventlog.told(rows) if whole else ()
 
     def data_version(self) -> int:
         """A number that changes when another process has written."""

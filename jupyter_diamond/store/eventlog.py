@@ -13,6 +13,7 @@ from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import Event, EventType
 
+from . import bulk
 from .schema import events, groups, tasks
 
 DATA_BYTES = 8 * 1024
@@ -22,7 +23,17 @@ _LAST = text("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
 # made once: every write is followed by a look at the log
 _AFTER = select(events).where(events.c.seq > bindparam("cursor")).order_by(events.c.seq).limit(bindparam("most"))
 _APPEND = insert(events).returning(events.c.seq)
+_TOLD = select(events.c.seq).where(
+    events.c.subject == bindparam("subject"), events.c.dedup_key == bindparam("dedup_key")
+)
 _VERSION = update(tasks).where(tasks.c.id == bindparam("task")).values(version=bindparam("seq"))
+_APPEND_MANY = bulk.insertion(events, "seq", "at", "type", "subject", "data", "dedup_key")
+_VERSIONS = bulk.change(tasks, tasks.c.id == bindparam("the_task"), "version")
+_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_ANY = Event(seq=0, at=from_epoch(0.0), type="task.created", subject="", data={}, dedup_key=None)
+TOLD = "diamond told"
+"""Where a write transaction keeps the events that it appends, for whoever waits for them."""
 
 
 def append(
@@ -36,16 +47,16 @@ def append(
 ) -> Event | None:
     """Append one event inside the caller's write transaction; None when its key was told before."""
     body = _encode(kind, data)
-    if dedup_key is not None:
-        same = select(events.c.seq).where(events.c.subject == subject, events.c.dedup_key == dedup_key)
-        if connection.execute(same).first() is not None:
-            return None
+    known = {"subject": subject, "dedup_key": dedup_key}
+    if dedup_key is not None and connection.execute(_TOLD, known).first() is not None:
+        return None
     row = {"at": at.timestamp(), "type": kind, "subject": subject, "data": body, "dedup_key": dedup_key}
     seq = connection.execute(_APPEND, row).scalar_one()
     if subject.startswith("task:"):
         connection.execute(_VERSION, {"task": subject[5:], "seq": seq})
     elif subject.startswith("group:"):
         connection.execute(update(groups).where(groups.c.id == subject[6:]).values(version=seq))
+    _note(connection, [{"seq": seq, **row}])
     return Event(seq=seq, at=at, type=kind, subject=subject, data=json.loads(body), dedup_key=dedup_key)
 
 
@@ -60,23 +71,59 @@ class Fact(NamedTuple):
 
 def append_many(connection: Connection, facts: Sequence[Fact], *, at: datetime) -> None:
     """Append events of many tasks by one statement, inside the caller's write transaction."""
-    if not facts:
-        return
+    mark(connection, tell_many(connection, facts, at=at))
+
+
+def mark(connection: Connection, versions: Mapping[str, int]) -> None:
+    """Write the numbers of the newest events about tasks."""
+    _VERSIONS.run(connection, [{"the_task": task_id, "version": seq} for task_id, seq in versions.items()])
+
+
+def tell_many(connection: Connection, facts: Sequence[Fact], *, at: datetime) -> dict[str, int]:
+    """As ``append_many``; but their tasks' versions, which are given, are the caller's to write."""
     # the write lock is ours: nobody else takes a number meanwhile
-    first = int(connection.execute(_LAST).scalar() or 0) + 1
-    rows = [
-        {
-            "seq": seq, "at": at.timestamp(), "type": fact.kind, "subject": f"task:{fact.task_id}",
-            "data": _encode(fact.kind, fact.data), "dedup_key": fact.dedup_key,
-        }
-        for seq, fact in enumerate(facts, start=first)
-    ]  # fmt: skip
-    connection.execute(insert(events), rows)
-    newest_of = {fact.task_id: seq for seq, fact in enumerate(facts, start=first)}
-    versions = [{"the_task": task_id, "seq": seq} for task_id, seq in newest_of.items()]
-    connection.execute(
-        update(tasks).where(tasks.c.id == bindparam("the_task")).values(version=bindparam("seq")), versions
-    )
+    first = int(connection.execute(_LAST).scalar() or 0) + 1 if facts else 0
+    moment, bodies = at.timestamp(), dict[int, str]()
+    rows = []
+    for seq, fact in enumerate(facts, start=first):
+        body = bodies.get(id(fact.data))  # what many say in the very same words
+        if body is None:
+            body = bodies[id(fact.data)] = _encode(fact.kind, fact.data)
+        rows.append({
+            "seq": seq, "at": moment, "type": fact.kind, "subject": f"task:{fact.task_id}", "data": body,
+            "dedup_key": fact.dedup_key, "plain": fact.data,
+        })  # fmt: skip
+    _APPEND_MANY.run(connection, rows)
+    _note(connection, rows)
+    return {fact.task_id: seq for seq, fact in enumerate(facts, start=first)}
+
+
+def _note(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    connection.info[TOLD].extend(rows)
+
+
+def told(rows: Sequence[Mapping[str, Any]]) -> tuple[Event, ...]:
+    """Events that were appended, as they would be read: without a look at the log."""
+    moments: dict[float, datetime] = {}
+    for row in rows:
+        if row["at"] not in moments:
+            moments[row["at"]] = from_epoch(row["at"])
+    return tuple(
+        _ANY.but(
+            seq=row["seq"], at=moments[row["at"]], type=row["type"], subject=row["subject"], data=_as_read(row),
+            dedup_key=row["dedup_key"],
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def _as_read(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The data after its way through JSON; what is plain comes back as it was."""
+    data = row.get("plain")
+    if data is not None and all(type(key) is str and type(value) in _PLAIN for key, value in data.items()):
+        return dict(data)
+    found: dict[str, Any] = json.loads(row["data"])
+    return found
 
 
 def newest(connection: Connection) -> int:
@@ -108,7 +155,7 @@ def after(
 
 def _encode(kind: str, data: Mapping[str, Any]) -> str:
     try:
-        text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+        text = _JSON.encode(data)
     except (TypeError, ValueError) as error:
         raise InvalidRequest(f"The data of the event {kind} is not plain JSON: {error}.") from error
     if len(text) > DATA_BYTES:

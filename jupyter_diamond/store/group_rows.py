@@ -25,10 +25,14 @@ _NEWEST = and_(attempts.c.task_id == tasks.c.id, attempts.c.n == tasks.c.attempt
 
 
 class Kept(Value):
-    """What the row of a group keeps besides its columns. ``waits``: by place, what was forecast for its first."""
+    """What the row of a group keeps besides its columns.
+
+    By place: ``waits``, what was forecast for its first, and ``whys``, the sentence of the decision.
+    """
 
     why_here: str = ""
     waits: dict[str, float | None] = Field(default_factory=dict)
+    whys: dict[str, str] = Field(default_factory=dict)
     relaxed: tuple[Relaxed, ...] = ()
     stopped: str = ""
     """Why its later rounds are never submitted; empty while they may be."""
@@ -36,7 +40,7 @@ class Kept(Value):
 
 
 def place(site: str, partition: str | None) -> str:
-    """The key of ``Kept.waits``."""
+    """The key of ``Kept.waits`` and ``Kept.whys``."""
     return f"{site}:{partition or ''}"
 
 
@@ -161,7 +165,7 @@ def _view(connection: Connection, row: Row[Any], sums: _Sums) -> Group:
         outcome=kept.outcome, members=len(asked.members), states=dict(states), round=max(row.round, 1),
         rounds=len(asked.rounds), next_round=asked.next_round, at_once=asked.at_once,
         params=tuple(dict.fromkeys(name for member in asked.members for name in member.params)),
-        shares=_shares(sums.counts, kept.waits), charges=tuple(sums.paid), relaxed=kept.relaxed,
+        shares=_shares(sums.counts, kept), charges=tuple(sums.paid), relaxed=kept.relaxed,
         cause=kept.stopped or _cause(request.name, sums.wrong), why_here=kept.why_here,
         created_at=from_epoch(row.created_at),
         ended_at=None if row.ended_at is None else from_epoch(row.ended_at),
@@ -182,13 +186,19 @@ def _phase(states: Mapping[State, int], *, ended: bool) -> Phase:
     return Phase.UNKNOWN if open_ == {Phase.UNKNOWN} else Phase.PENDING
 
 
-def _shares(counts: Iterable[_Count], waits: Mapping[str, float | None]) -> tuple[GroupShare, ...]:
+def _shares(counts: Iterable[_Count], kept: Kept) -> tuple[GroupShare, ...]:
     found: dict[tuple[str, str | None], dict[str, int]] = {}
     for state, site, partition, number in counts:
         share = found.setdefault((site, partition), {"waiting": 0, "running": 0, "ended": 0})
         share[_SHARED.get(state.phase, "waiting")] += number
     return tuple(
-        GroupShare(site=site, partition=partition, wait_s=waits.get(place(site, partition)), **share)
+        GroupShare(
+            site=site,
+            partition=partition,
+            wait_s=kept.waits.get(place(site, partition)),
+            why=kept.whys.get(place(site, partition), ""),
+            **share,
+        )
         for (site, partition), share in sorted(found.items(), key=lambda each: (each[0][0], each[0][1] or ""))
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,12 +16,13 @@ from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.states import Outcome, State
 from jupyter_diamond.model.task import Task
 
-from . import eventlog, follows, group_rows, loading, member_rows, round_rows
+from . import attempt_book, bulk, eventlog, followers, follows, group_rows, loading, member_rows, round_rows
+from .attempt_book import Change
 from .database import Database
 from .eventlog import Fact
 from .group_rows import Kept
 from .round_rows import Round, Share
-from .rows import stored
+from .rows import Whole, stored
 from .schema import arrays, attempts, groups, tasks
 
 __all__ = ["Groups", "Progress", "Round", "Share"]
@@ -65,6 +66,7 @@ class Groups:
                 ended=False, created_at=at.timestamp(), round=0, version=0, request=asked.model_dump_json(),
                 body=Kept().model_dump_json(),
             ))  # fmt: skip
+            loading.keep(connection, group_id, Whole(asked))
             told = {"name": request.name, "members": len(asked.members), "rounds": len(asked.rounds)}
             eventlog.append(connection, "group.created", f"group:{group_id}", told, at=at, dedup_key="created")
             made = round_rows.start(connection, group_id, 1, first, caps=caps, at=at)
@@ -153,8 +155,12 @@ class Groups:
             if row.held_by is None:
                 eventlog.append(connection, "group.held", f"group:{row.id}", {"by": by}, at=at)
                 group_rows.change(connection, row.id, held_by=by)
-            for task in waiting:
-                follows.hold(connection, task.id, task.attempts[-1], by, at=at)
+            theirs = bulk.among(tasks.c.id, (task.id for task in waiting))
+            connection.execute(update(tasks).where(theirs).values(held_by=by))
+            told = {"by": by}
+            eventlog.append_many(connection, [Fact("task.held", task.id, told) for task in waiting], at=at)
+            sent = theirs & (tasks.c.state != State.WAITING.value)
+            _withdraw(connection, sent, Withdrawal(by=by, then="hold"), at=at)
             return _view(connection, row.id)
 
     def release(self, group_id: str, by: str, at: datetime) -> Group:
@@ -174,13 +180,20 @@ class Groups:
     def withdraw(self, task_ids: Collection[str], wanted: Withdrawal, at: datetime) -> int:
         """Have the waiting jobs of these members taken back; how many are, as one may have started meanwhile."""
         with self._database.write() as connection:
-            waiting = [
-                task for task in loading.load(connection, tasks.c.id.in_(task_ids) & ~tasks.c.ended)
-                if follows.not_started(task.attempts[-1])
-            ]  # fmt: skip
-            for task in waiting:
-                follows.withdraw(connection, task.id, task.attempts[-1], wanted, at=at)
-            return len(waiting)
+            return len(_withdraw(connection, bulk.among(tasks.c.id, task_ids) & ~tasks.c.ended, wanted, at=at))
+
+    def follow(
+        self,
+        group_id: str,
+        ended: followers.Ended,
+        shares: Sequence[Share],
+        *,
+        at: datetime,
+        caps: Collection[SpendingCap] = (),
+    ) -> None:
+        """End attempts that were taken back, and begin those that follow them, all or none. Raises OverBudget."""
+        with self._database.write() as connection:
+            followers.follow(connection, group_id, ended, shares, caps=caps, at=at)
 
     # ---- reading
 
@@ -282,6 +295,18 @@ class Groups:
         with self._database.read() as connection:
             rows = connection.execute(select(attempts.c.task_id, key).select_from(shared).where(newest))
             return {row[0]: row[1] for row in rows}
+
+
+def _withdraw(connection: Connection, where: ColumnElement[bool], wanted: Withdrawal, *, at: datetime) -> set[str]:
+    """As ``follows.withdraw``, for those of these tasks that have not started."""
+    waiting = [task for task in loading.load(connection, where) if follows.not_started(task.attempts[-1])]
+    told, changed = wanted.model_dump(), {"withdrawal": wanted}
+    changes = [
+        Change(task.id, n, "task.withdrawal", {"attempt": n, **told}, changed)
+        for task in waiting
+        for n in (task.attempts[-1].n,)
+    ]
+    return attempt_book.change(connection, changes, at=at)
 
 
 def _view(connection: Connection, ref: str) -> Group:

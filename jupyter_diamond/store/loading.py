@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, case, func, select
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import BindParameter, ColumnElement, Connection, Row, bindparam, case, func, select
 
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.group import GroupRequest
@@ -13,33 +16,61 @@ from .schema import arrays, attempts, groups, tasks
 
 _KEPT = "diamond groups"
 _MOST_KEPT = 16
+_FEW = 500
+"""So many ids are handed over one by one; of more, the database finds the attempts itself."""
+# made once: every change of a task reads it again
+_THESE: BindParameter[Any] = bindparam("ids", expanding=True)
+_TASKS = select(tasks).where(tasks.c.id.in_(_THESE)).order_by(tasks.c.row)
+_ATTEMPTS = select(attempts.c.task_id, attempts.c.body, attempts.c.last_seen_at).order_by(attempts.c.n)
+_THEIR_ATTEMPTS = _ATTEMPTS.where(attempts.c.task_id.in_(_THESE))
 
 
 def whole(connection: Connection, group_id: str) -> Whole:
     """What was asked for as a group. Kept with the connection: it never changes, and is long."""
-    kept: dict[str, Whole] = connection.info.setdefault(_KEPT, {})
-    found = kept.pop(group_id, None)
+    found: Whole | None = connection.info.setdefault(_KEPT, {}).pop(group_id, None)
     if found is None:
         text = connection.execute(select(groups.c.request).where(groups.c.id == group_id)).scalar()
         if text is None:
             raise unknown(group_id)
         found = Whole(stored(GroupRequest, text))
-    kept[group_id] = found
+    return keep(connection, group_id, found)
+
+
+def keep(connection: Connection, group_id: str, asked: Whole) -> Whole:
+    """Keep with the connection what was asked for."""
+    kept: dict[str, Whole] = connection.info.setdefault(_KEPT, {})
+    kept[group_id] = asked
     while len(kept) > _MOST_KEPT:  # the one that was not asked for for longest
         del kept[next(iter(kept))]
-    return found
+    return asked
 
 
 def load(connection: Connection, where: ColumnElement[bool]) -> tuple[Task, ...]:
     """Tasks with all their attempts, oldest first."""
     rows = connection.execute(select(tasks).where(where).order_by(tasks.c.row)).all()
+    return _with_attempts(connection, rows, where)
+
+
+def of_ids(connection: Connection, ids: Collection[str]) -> tuple[Task, ...]:
+    """The same of the tasks with these ids; what is not there is left out."""
+    if len(ids) > _FEW:
+        return load(connection, tasks.c.id.in_(ids))
+    rows = connection.execute(_TASKS, {"ids": list(ids)}).all()
+    return _with_attempts(connection, rows, None)
+
+
+def _with_attempts(
+    connection: Connection, rows: Sequence[Row[Any]], where: ColumnElement[bool] | None
+) -> tuple[Task, ...]:
     if not rows:
         return ()
     theirs: dict[str, list[Attempt]] = {}
-    query = select(attempts.c.task_id, attempts.c.body, attempts.c.last_seen_at).order_by(attempts.c.n)
-    query = query.where(attempts.c.task_id.in_(select(tasks.c.id).where(where)))
-    for row in connection.execute(query):
-        theirs.setdefault(row.task_id, []).append(attempt_of(row.body, row.last_seen_at))
+    if where is None:
+        found = connection.execute(_THEIR_ATTEMPTS, {"ids": [row.id for row in rows]})
+    else:
+        found = connection.execute(_ATTEMPTS.where(attempts.c.task_id.in_(select(tasks.c.id).where(where))))
+    for task_id, body, last_seen_at in found.all():
+        theirs.setdefault(task_id, []).append(attempt_of(body, last_seen_at))
     return tuple(
         task_of(row, theirs.get(row.id, []), whole(connection, row.group_id) if row.group_id is not None else None)
         for row in rows
@@ -54,7 +85,7 @@ def find(connection: Connection, where: ColumnElement[bool]) -> Task | None:
 
 def get(connection: Connection, ref: str) -> Task:
     """A task by its id, or the newest one of that name. Raises NotFound, also where the newest so called is a group."""
-    task = find(connection, tasks.c.id == ref)
+    task = next(iter(of_ids(connection, (ref,))), None)
     if task is None:
         newest_row = select(tasks.c.row).where(tasks.c.name == ref).order_by(tasks.c.row.desc()).limit(1)
         task = find(connection, tasks.c.row == newest_row.scalar_subquery())

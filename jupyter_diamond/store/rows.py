@@ -35,6 +35,7 @@ class Whole:
         self.asked, self.request = asked, asked.request
         self.members: dict[int, Member] = {member.index: member for member in asked.members}
         self._told: dict[int, Membership] = {}
+        self._alike: Task | None = None
 
     def membership(self, group_id: str, index: int) -> Membership:
         """What one of its tasks is told of it."""
@@ -43,6 +44,13 @@ class Whole:
             params = self.members[index].params
             found = self._told[index] = Membership(group=group_id, name=self.request.name, index=index, params=params)
         return found
+
+    def task(self, **own: Any) -> Task:
+        """One of its tasks, from what is its own; what all share is looked at once."""
+        if self._alike is None:
+            self._alike = Task(**own, **_of_request(self.request))
+            return self._alike
+        return self._alike.but(**own)
 
 
 def member_name(name: str, index: int) -> str:
@@ -94,40 +102,31 @@ def attempt_of(body: str, last_seen_at: float | None) -> Attempt:
     if attempt is None:
         attempt = stored(Attempt, body)
         remember(body, attempt)
-    return attempt if last_seen_at is None else attempt.model_copy(update={"last_seen_at": from_epoch(last_seen_at)})
+    return attempt if last_seen_at is None else attempt.but(last_seen_at=from_epoch(last_seen_at))
 
 
-def task_of(row: Row[Any], its_attempts: Sequence[Attempt], whole: Whole | None = None) -> Task:
-    """A task from its row, its request and its attempts; of a member's group, ``whole`` is what was asked for."""
-    request = stored(TaskRequest, row.request) if whole is None else whole.request
-    state = State(row.state)
+def task_of(row: Any, its_attempts: Sequence[Attempt], whole: Whole | None = None) -> Task:
+    """A task from its row, or what has its names, and its attempts; ``whole`` is what its group was asked for as."""
+    state, phase, outcome = _STATES[row.state]
     newest = its_attempts[-1] if its_attempts else None
-    return Task(
-        id=row.id,
-        name=row.name,
-        language=request.language,
-        state=state,
-        phase=state.phase,
-        outcome=state.outcome,
-        cause=newest.cause if newest else "",
-        next=newest.next if newest else "",
-        created_at=from_epoch(row.created_at),
-        ended_at=_moment(row.ended_at),
-        cancel_requested_by=row.cancel_requested_by,
-        by=request.by,
-        member=None if whole is None else whole.membership(row.group_id, row.member),
-        held_by=row.held_by,
-        healing=request.healing,
-        source=request.source,
-        digest=request.digest,
-        outputs=request.outputs,
-        envelope=request.envelope,
-        captured=request.captured,
-        notebook=request.notebook,
-        why_here=row.why_here,
-        attempts=tuple(its_attempts),
-        version=row.version,
-    )
+    own = {
+        "id": row.id, "name": row.name, "state": state, "phase": phase, "outcome": outcome,
+        "cause": newest.cause if newest else "", "next": newest.next if newest else "",
+        "created_at": from_epoch(row.created_at), "ended_at": _moment(row.ended_at),
+        "cancel_requested_by": row.cancel_requested_by, "held_by": row.held_by, "why_here": row.why_here,
+        "attempts": tuple(its_attempts), "version": row.version,
+    }  # fmt: skip
+    if whole is None:
+        return Task(**own, **_of_request(stored(TaskRequest, row.request)))
+    return whole.task(**own, member=whole.membership(row.group_id, row.member))
+
+
+def _of_request(request: TaskRequest) -> dict[str, Any]:
+    return {
+        "language": request.language, "by": request.by, "healing": request.healing, "source": request.source,
+        "digest": request.digest, "outputs": request.outputs, "envelope": request.envelope,
+        "captured": request.captured, "notebook": request.notebook,
+    }  # fmt: skip
 
 
 def summaries() -> Select[Any]:

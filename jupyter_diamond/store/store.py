@@ -77,6 +77,10 @@ class Store:
         with self._database.read() as connection:
             return eventlog.after(connection, after, limit, subject)
 
+    def told(self, after: int) -> tuple[Event, ...]:
+        """Events that were written here since this was asked last, if nothing else follows ``after`` before them."""
+        return self._database.told(after)
+
     def append_event(
         self,
         type: EventType,  # noqa: A002 - the event's field name

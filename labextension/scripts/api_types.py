@@ -15,7 +15,7 @@ from pydantic.json_schema import models_json_schema
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.group import Group, MemberSummary
 from jupyter_diamond.model.login import Login, LoginStart
-from jupyter_diamond.model.proposal import Proposal
+from jupyter_diamond.model.proposal import AgentSwitch, Proposal, StandingBudget
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Task, TaskSummary
 from jupyter_diamond.model.verdict import TaskVerdict
@@ -24,7 +24,7 @@ from jupyter_diamond.model.views import ErrorView, EventPage, LogChunk, ResultVi
 TARGET = Path(__file__).parents[1] / "src" / "api-types.ts"
 MODELS = (
     Status, Snapshot, Task, TaskSummary, Group, MemberSummary, Decision, EventPage, LogChunk, ResultView, Login,
-    LoginStart, Proposal, TaskVerdict, ErrorView,
+    LoginStart, Proposal, StandingBudget, AgentSwitch, TaskVerdict, ErrorView,
 )  # fmt: skip
 HEAD = """// Generated from the pydantic models in jupyter_diamond/model. Do not edit:
 // run `python -m labextension.scripts.api_types` from the repository's root.

@@ -1,6 +1,21 @@
 // Generated from the pydantic models in jupyter_diamond/model. Do not edit:
 // run `python -m labextension.scripts.api_types` from the repository's root.
 
+/** Whether agents may act at all. Off: they may look, nothing else. */
+export interface AgentSwitch {
+  on: boolean;
+  by: string | null;
+  at: string | null;
+}
+
+/** How much a standing budget lets pass. None: not limited by it; no amounts: nothing that costs. */
+export interface Allowance {
+  amounts: string[];
+  jobs: number | null;
+  transferred_bytes: number | null;
+  model_tokens: number | null;
+}
+
 /** Where an attempt stands in a job array: the array's token, which names its job and its folder, and its index. */
 export interface ArrayPlace {
   token: string;
@@ -60,6 +75,14 @@ export interface Attempt {
   state_since: string;
   last_seen_at: string | null;
   trouble: string;
+}
+
+/** Where a standing budget holds: everything that is given must agree. */
+export interface BudgetScope {
+  channel: string | null;
+  agent: string | null;
+  site: string | null;
+  per: 'day' | 'all';
 }
 
 /** (site, partition, account, concrete size), judged. ``size`` is None when a rule failed before sizing. */
@@ -320,6 +343,7 @@ export interface GroupShare {
   running: number;
   ended: number;
   wait_s: number | null;
+  why: string;
 }
 
 /** What a task may do by itself when an attempt of it fails. */
@@ -694,6 +718,18 @@ export interface Speaker {
   agent: string | null;
   channel: string;
   guest: boolean;
+}
+
+/** What the user lets agents do without being asked each time. */
+export interface StandingBudget {
+  id: string;
+  scope: BudgetScope;
+  allowance: Allowance;
+  set_by: string;
+  created_at: string;
+  expires_at: string;
+  revoked_at: string | null;
+  used: { [key: string]: number };
 }
 
 /** The canonical state of an attempt, and of its task. UNKNOWN is a state; absence is not an end. */

@@ -4,6 +4,7 @@ import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 
 import type {
+  AgentSwitch,
   Decision,
   ErrorView,
   EventPage,
@@ -15,6 +16,7 @@ import type {
   Proposal,
   ResultView,
   Snapshot,
+  StandingBudget,
   Status,
   Task,
   TaskSummary,
@@ -138,6 +140,22 @@ export class PoolApi {
 
   approve(id: string, hash: string): Promise<Proposal> {
     return this._ask(`proposals/${encodeURIComponent(id)}/approve`, {}, { hash });
+  }
+
+  async budgets(): Promise<StandingBudget[]> {
+    return (await this._ask<{ budgets: StandingBudget[] }>('budgets')).budgets;
+  }
+
+  revokeBudget(id: string): Promise<StandingBudget> {
+    return this._ask(`budgets/${encodeURIComponent(id)}`, {}, undefined, 'DELETE');
+  }
+
+  agentSwitch(): Promise<AgentSwitch> {
+    return this._ask('agents/switch');
+  }
+
+  switchAgents(on: boolean): Promise<AgentSwitch> {
+    return this._ask('agents/switch', {}, { on });
   }
 
   deny(id: string, reason: string): Promise<Proposal> {

@@ -7,7 +7,7 @@ import { useNow } from './clock';
 import { EventsTab } from './eventstab';
 import { clock, count, duration, moment, secondsBetween } from './format';
 import { GroupBar, GroupCounts, GroupFailures, GroupPlaces } from './groupparts';
-import { groupCause, groupState, groupWord, memberWords, progress, roundsText } from './grouptext';
+import { groupCause, groupState, groupWord, memberWords, progress, roundsText, shareTotal } from './grouptext';
 import { LivePanel } from './livepanel';
 import { useLoaded } from './loadable';
 import { Mark } from './marks';
@@ -157,7 +157,28 @@ function Head(props: { panel: GroupPanel; group: Group }): JSX.Element {
           <span className="jp-diamond-fine">why here:</span> {group.why_here}
         </p>
       )}
+      <WhyThere group={group} />
     </header>
+  );
+}
+
+/** One line a place where there are several: how many are there, and the sentence of the decision. */
+function WhyThere(props: { group: Group }): JSX.Element | null {
+  const told = props.group.shares.filter(share => share.why !== '');
+  if (told.length < 2) {
+    return null;
+  }
+  return (
+    <ul className="jp-diamond-whyhere" data-part="why-there">
+      {told.map(share => (
+        <li key={where(share)}>
+          <span className="jp-diamond-fine">
+            {count(shareTotal(share))} at {where(share)}:
+          </span>{' '}
+          {share.why}
+        </li>
+      ))}
+    </ul>
   );
 }
 

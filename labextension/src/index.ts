@@ -8,6 +8,7 @@ import { IStateDB } from '@jupyterlab/statedb';
 import { IStatusBar } from '@jupyterlab/statusbar';
 
 import { PoolApi } from './api';
+import { AskedNotices } from './askednotice';
 import { drawCards } from './cardrenderer';
 import { TaskPanel } from './details';
 import { EndedNotices } from './endednotice';
@@ -78,6 +79,7 @@ async function activate(
     ...open,
     sidebar: () => void app.commands.execute(CommandIDs.open)
   });
+  new AskedNotices(pool.agents, () => void app.commands.execute(CommandIDs.open));
   const rank = await readSettings(pool, notices, registry);
   const folds: { [site: string]: boolean } = {};
   const sidebar = new DiamondSidebar({

@@ -4,6 +4,7 @@ import type { Event, ServiceManager } from '@jupyterlab/services';
 import type { IDisposable } from '@lumino/disposable';
 import { Signal } from '@lumino/signaling';
 
+import { AgentsModel } from './agents';
 import { ApiFailure, PoolApi } from './api';
 import type { Group, Snapshot, TaskSummary } from './api-types';
 import { Coalescer } from './coalesce';
@@ -41,6 +42,8 @@ export class PoolModel implements IDisposable {
     this._services = services;
     this.login = new LoginModel(api);
     this.proposals = new Proposals(api);
+    this.agents = new AgentsModel(api, this.proposals);
+    this.agents.announced.connect((_, sentence) => this.announced.emit(sentence));
     this.login.announced.connect((_, sentence) => this.announced.emit(sentence));
     services.events.stream.connect(this._onEvent, this);
     document.addEventListener('visibilitychange', this._onReturn);
@@ -58,6 +61,7 @@ export class PoolModel implements IDisposable {
 
   readonly login: LoginModel;
   readonly proposals: Proposals;
+  readonly agents: AgentsModel;
   link: Link = { kind: 'connecting' };
   snapshot: Snapshot | null = null;
   /** Active ones first, then ended ones; both newest first. */
@@ -168,6 +172,7 @@ export class PoolModel implements IDisposable {
     this._loginSoon.dispose();
     this.login.dispose();
     this.proposals.dispose();
+    this.agents.dispose();
     Signal.clearData(this);
   }
 
@@ -280,6 +285,10 @@ export class PoolModel implements IDisposable {
       this._seen = Math.max(this._seen, emission['version']);
     }
     const { kind, id } = emission as { kind?: unknown; id?: unknown };
+    if (kind === 'agents') {
+      this.agents.hear();
+      return;
+    }
     if (kind === 'proposal') {
       this.proposals.hear(String(id));
       return;

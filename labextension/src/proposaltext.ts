@@ -18,7 +18,7 @@ export function chargeSaid(proposal: Proposal): string {
   if (charge.at_most === null) {
     return '';
   }
-  const said = amount(charge.at_most);
+  const said = amount(charge.at_most * proposal.tries * (proposal.terms.members ?? 1));
   const plural = charge.unit.endsWith('hour') && said !== '1' ? 's' : '';
   const most = `at most ${said} ${charge.unit}${plural}`.trimEnd();
   return account === null ? most : `${most} on account ${account}`;

@@ -5,6 +5,7 @@ import * as React from 'react';
 import { Clock, ClockContext } from './clock';
 import { diamondIcon } from './icon';
 import { Identity, LoginGate } from './login';
+import { AgentsView, NeedsYou } from './needsyou';
 import { Notice } from './notice';
 import type { PoolModel } from './pool';
 import { useSignal } from './signal';
@@ -87,6 +88,7 @@ function Panel(props: { options: SidebarOptions; folds: Folds }): JSX.Element {
   const known = pool.link.kind === 'ready' || pool.snapshot !== null;
   return (
     <>
+      {known && <NeedsYou pool={pool} openTask={openTask} />}
       <section className="jp-diamond-section" aria-label="Sites">
         <header className="jp-diamond-head">
           <h2>Diamond</h2>
@@ -109,6 +111,7 @@ function Panel(props: { options: SidebarOptions; folds: Folds }): JSX.Element {
         {known && <Identity pool={pool} />}
       </section>
       {known && <TasksView pool={pool} openTask={openTask} openGroup={openGroup} />}
+      {known && <AgentsView pool={pool} />}
       <Announcer pool={pool} />
     </>
   );

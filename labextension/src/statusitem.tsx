@@ -1,6 +1,7 @@
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 
+import { counted } from './format';
 import { PoolModel, countsLine } from './pool';
 import { useSignal } from './signal';
 
@@ -21,6 +22,7 @@ export class StatusItem extends ReactWidget {
 
 function Item(props: { pool: PoolModel; open: () => void }): JSX.Element {
   useSignal(props.pool.changed);
+  useSignal(props.pool.agents.changed);
   return (
     <button type="button" data-link={props.pool.link.kind} title="Open the Diamond sidebar" onClick={props.open}>
       Diamond: {text(props.pool)}
@@ -37,7 +39,9 @@ function text(pool: PoolModel): string {
     case 'offline':
       return 'out of touch with the server';
     case 'ready': {
-      const line = countsLine(pool.counts);
+      const waiting = pool.agents.waiting.length;
+      const needs = waiting === 0 ? '' : `${counted(waiting, 'plan')} to approve`;
+      const line = [needs, countsLine(pool.counts)].filter(part => part !== '').join(' · ');
       return line === '' ? 'no active tasks' : line;
     }
   }

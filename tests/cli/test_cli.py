@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import re
@@ -235,3 +236,64 @@ def test_a_verb_that_asks_the_server_loads_neither_its_engine_nor_its_store(alon
     loaded = set(said.stdout.split())
     assert "jupyter_diamond.notebook.client" in loaded
     assert loaded.isdisjoint({"jupyter_diamond.service", "jupyter_diamond.store", "sqlalchemy", "numpy"})
+
+
+def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
+    code = "from joblib import Parallel\nParallel(n_jobs=1)(work)\n"
+    script, notebook = tmp_path / "train.py", tmp_path / "train.ipynb"
+    script.write_text(code)
+    notebook.write_text(
+        json.dumps({"cells": [{"cell_type": "code", "source": code}, {"cell_type": "markdown", "source": "x"}]})
+    )
+    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M")
+    assert (said.status, "%%diamond_submit NAME --cpus 1 --memory 64M --time 2h" in said.out) == (0, True), said
+    assert "line 2: Parallel(n_jobs=1)(work)" in said.out
+    assert cli.json("draft", str(notebook))["options"] == {"cpus": "1"}
+    refused = cli("draft", "-", stdin="import torch\nmodel.cuda()\n")
+    assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
+    assert cli("draft", str(tmp_path / "none.py")).status == 2
+
+
+def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
+    ask = ("tool", "submit_task", "name=proposed", "source=answer = 42", "time=5m", "--as", "Coder")
+    first = cli.json(*ask)["content"]
+    proposal = first["needs_approval"]["proposal"]
+    listed = cli("proposals").out.splitlines()
+    assert listed[0].split()[:2] == ["proposal", "what"]
+    assert f"{proposal}  Run proposed at here:machine: 1 core, for at most 5 min  Coder  now" in listed[1]
+    shown = cli("proposals", proposal)
+    assert "waits for your word until" in shown.out
+    assert "#!/bin/bash" in shown.out
+    unasked = cli("approve", proposal)
+    assert (unasked.status, "add --yes" in unasked.err) == (2, True)
+    done = cli.json("approve", proposal, "--yes")
+    assert done["standing"] == "done"
+    assert cli.json("task", done["task"])["by"] == "Coder"
+    assert cli("proposals").out == "No proposal waits for your word.\n"
+    assert cli.json("proposals", "--all")["proposals"][0]["id"] == proposal
+
+    second = cli.json("tool", "submit_task", "name=other", "source=answer = 43", "--as", "Coder")["content"]
+    denied = cli("deny", second["needs_approval"]["proposal"], "--reason", "not now")
+    assert "It is not done." in denied.out
+    refused = cli("approve", second["needs_approval"]["proposal"], "--yes")
+    assert (refused.status, "said not now: not now" in refused.err) == (1, True)
+
+    assert cli("budgets").out == "Agents ask before everything: no standing budget is set.\n"
+    budget = cli.json("budget", "set", "--jobs", "1", "--agent", "Coder", "--per-day", "--for", "8h")
+    covered = cli.json("tool", "submit_task", "name=third", "source=answer = 44", "--as", "Coder")
+    assert "needs_approval" not in covered["content"], covered
+    row = cli("budgets").out.splitlines()[1]
+    assert row.startswith(f"{budget['id']}  nothing that costs, 1 job  1 job  for Coder, in any 24 hours  ")
+    assert "It allows nothing more" in cli("budget", "revoke", budget["id"]).out
+    assert cli("budget", "revoke").status == 2
+
+    assert "Agents are switched off" in cli("agents", "off").out
+    off = cli("tool", "submit_task", "name=fourth", "source=answer = 45", "--as", "Coder")
+    assert (off.status, "policy_blocked" in off.out) == (1, True)
+    assert "Agents may propose" in cli("agents", "on").out
+
+    lines = [json.loads(line) for line in cli("audit").out.splitlines()]
+    assert [line["what"] for line in lines if line["subject"] == f"proposal:{proposal}"] == [
+        "proposal.made", "proposal.approved", "act.begun", "act.done",
+    ]  # fmt: skip
+    assert cli("audit", "--verify").out.startswith(f"{len(lines)} lines, each follows from the one before.")

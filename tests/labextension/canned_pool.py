@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from jupyter_diamond.model.charge import Charge
 from jupyter_diamond.model.decision import Candidate, Decision, Verdict
 from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.forecast import Estimate, Forecast
 from jupyter_diamond.model.group import Group, GroupShare, MemberSummary
 from jupyter_diamond.model.jobs import NativeJob
+from jupyter_diamond.model.proposal import Allowance, BudgetScope, Proposal, Speaker, StandingBudget, Terms
 from jupyter_diamond.model.snapshot import NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.model.states import Phase, ReasonClass, State
 from jupyter_diamond.model.task import Attempt, Captured, NotebookCell, Task, TaskSummary
@@ -251,3 +253,31 @@ def events(each: Task) -> list[Event]:
             data={"state": each.state.value, "raw": ""},
         ),
     ]
+
+
+def proposal(name: str, **changes: Any) -> Proposal:
+    """What an agent wants to run at delta; its id is made of its name."""
+    size = Size(cpus=8, gpus=2, memory_bytes=64 * GB, walltime_s=4 * 3600)
+    terms = Terms(
+        act="submit", site="delta", partition="gpuA100x4", account="bbka-delta-gpu", size=size,
+        charge=Charge(unit="GPU-hour", at_most=8.0, per_hour=2.0), data=("10,240 bytes of inputs go to delta.",),
+    )  # fmt: skip
+    made = Proposal(
+        id=f"p{name.encode().hex()[:10]:0<10}", hash=terms.hash, terms=terms,
+        title=f"Run {name} at delta:gpuA100x4: 8 cores, 2 GPUs, 64G, for at most 4 h",
+        why="delta:gpuA100x4 starts in about 8 min; anvil:gpu would start 3 h later.", source=f"train({name!r})\n",
+        script="#!/bin/bash\n#SBATCH --gpus=2\n", starts_in_s=480.0, runs_s=7200.0, predicted=4.0,
+        notes=("How long it runs is a guess.",), by=Speaker(user="ana", agent="Diamond", channel="chat:one"),
+        created_at=ago(60), expires_at=ago(-86_340),
+    )  # fmt: skip
+    return made.model_copy(update=changes)
+
+
+def budget(name: str, **changes: Any) -> StandingBudget:
+    """Ten GPU-hours for one agent."""
+    made = StandingBudget(
+        id=f"b{name.encode().hex()[:10]:0<10}", scope=BudgetScope(agent="Diamond", per="day"),
+        allowance=Allowance(amounts=("10 GPU-hours",), jobs=5), set_by="ana", created_at=ago(600),
+        expires_at=ago(-80_000), used={"GPU-hour": 2.5, "jobs": 1.0},
+    )  # fmt: skip
+    return made.model_copy(update=changes)

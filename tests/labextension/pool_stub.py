@@ -15,10 +15,11 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.extension.application import ExtensionApp
 from tornado import web
 
-from jupyter_diamond.errors import InvalidRequest
+from jupyter_diamond.errors import ApprovalVoid, InvalidRequest
 from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.login import Login, LoginStart
+from jupyter_diamond.model.proposal import AgentSwitch, Proposal, StandingBudget
 from jupyter_diamond.model.states import Phase, State
 from jupyter_diamond.model.views import ErrorView, EventPage, Limits, LogChunk, Status
 
@@ -29,7 +30,7 @@ EVENT_SCHEMA = {
     "title": "Something of the pool changed",
     "type": "object",
     "properties": {
-        "kind": {"enum": ["task", "group", "site", "login"]},
+        "kind": {"enum": ["task", "group", "site", "login", "proposal", "agents"]},
         "id": {"type": "string"},
         "version": {"type": "integer"},
     },
@@ -62,6 +63,51 @@ class FakeLogin:
         return self.state
 
 
+class FakeAgents:
+    """What an agent proposes and what it may; the word of the page is kept, and nothing is done."""
+
+    def __init__(self) -> None:
+        self.proposals: dict[str, Proposal] = {}
+        self.budgets: dict[str, StandingBudget] = {}
+        self.switch = AgentSwitch()
+
+    def order(self, order: dict[str, Any]) -> tuple[str, str]:
+        if "budget" in order:
+            made = canned.budget(order["budget"], **order.get("changes", {}))
+            self.budgets[made.id] = made
+            return ("agents", "agents")
+        made = canned.proposal(order["proposal"], **order.get("changes", {}))
+        self.proposals[made.id] = made
+        return ("proposal", made.id)
+
+    def get(self, path: list[str], standing: str) -> Value | dict[str, Any]:
+        if path[0] == "budgets":
+            return {"budgets": [each.model_dump(mode="json") for each in self.budgets.values()]}
+        if path[0] == "agents":
+            return self.switch
+        if len(path) > 1:
+            return self.proposals[path[1]]
+        found = [each for each in self.proposals.values() if each.standing in standing.split(",")]
+        return {"proposals": [each.model_dump(mode="json") for each in reversed(found)]}
+
+    def post(self, path: list[str], form: dict[str, Any]) -> tuple[Value, tuple[str, str]]:
+        if path[0] == "agents":
+            self.switch = AgentSwitch(on=form["on"], by="you", at=canned.ago(0))
+            return self.switch, ("agents", "agents")
+        found = self.proposals[path[1]]
+        if path[2] == "deny":
+            found = found.model_copy(update={"standing": "denied", "reason": form["reason"]})
+        elif form["hash"] != found.hash:
+            raise ApprovalVoid("What you approve is not what is proposed now; look at it again. Nothing was approved.")
+        else:
+            found = found.model_copy(update={"standing": "done", "task": "t-fit"})
+        self.proposals[found.id] = found
+        return found, ("proposal", found.id)
+
+    def revoke(self, ident: str) -> StandingBudget:
+        return self.budgets.pop(ident)
+
+
 class Stub:
     """The pool's state, and what a test may do to it."""
 
@@ -71,6 +117,7 @@ class Stub:
         self.sites = canned.sites()
         self.logs = {"t-fit": "".join(f"epoch {n}  loss {1 / (n + 3):.3f}\n" for n in range(14))}
         self.login = FakeLogin()
+        self.agents = FakeAgents()
         self.status = 200
         self.seq = 20
         self.asked: dict[str, int] = {}
@@ -95,6 +142,8 @@ class Stub:
         return None
 
     def _change(self, what: str, order: dict[str, Any]) -> tuple[str, str] | None:
+        if what == "agents":
+            return self.agents.order(order)
         if what == "login":
             self.login.order(order)
             return ("login", "login")
@@ -176,6 +225,8 @@ class Api(APIHandler):
             return self._answer(stub.sites)
         if head == "login":
             return self._login(stub.login.state)
+        if head in ("proposals", "budgets", "agents"):
+            return self._answer(stub.agents.get(path.split("/"), self.get_argument("standing", "")))
         return self._groups(*rest.split("/")) if head == "groups" else self._tasks(rest)
 
     def _tasks(self, rest: str) -> None:
@@ -192,6 +243,10 @@ class Api(APIHandler):
     @web.authenticated
     @authorized("write", resource="diamond")
     def delete(self, path: str) -> None:
+        head, _, ident = path.partition("/")
+        if head == "budgets":
+            self._answer(self.stub.agents.revoke(ident))
+            return
         self._login(self.stub.login.end())
 
     def _list(self) -> None:
@@ -250,6 +305,9 @@ class Api(APIHandler):
                     self.stub.do({"do": "site", "site": site.site})
             self._answer(self.stub.sites)
             return
+        if path.startswith(("proposals", "agents")):
+            self._word(path.split("/"), json.loads(self.request.body))
+            return
         if path.startswith("login"):
             self._log_in(path, json.loads(self.request.body))
             return
@@ -261,6 +319,17 @@ class Api(APIHandler):
             return
         tell(self, self.stub.do({"do": "move", "task": ident, "state": "cancelled", "cause": "Cancelled by you."}))
         self._answer(self.stub.tasks[ident])
+
+    def _word(self, path: list[str], form: dict[str, Any]) -> None:
+        try:
+            answer, event = self.stub.agents.post(path, form)
+        except ApprovalVoid as error:
+            self.set_status(error.http_status)
+            self._answer(ErrorView(code=error.code, message=error.message))
+            return
+        self.stub.seq += 1
+        tell(self, event)
+        self._answer(answer)
 
     def _log_in(self, path: str, form: dict[str, str]) -> None:
         if path == "login":

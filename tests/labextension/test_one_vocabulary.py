@@ -17,13 +17,24 @@ from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.forecast import Estimate, Forecast
 from jupyter_diamond.model.group import Group, GroupShare, MemberSummary
 from jupyter_diamond.model.limits import Cap, Door
+from jupyter_diamond.model.proposal import Allowance, BudgetScope, StandingBudget
 from jupyter_diamond.model.snapshot import NO_LIMIT, GpuShare, NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.model.states import Outcome, Phase, ReasonClass, State
-from jupyter_diamond.notebook import card_view, group_words, vocabulary, wall_text, wall_view
+from jupyter_diamond.notebook import card_view, group_words, proposal_words, vocabulary, wall_text, wall_view
 from jupyter_diamond.placement import estimate_words, words
 
 pytestmark = pytest.mark.node
-NAMES = ("format", "vocabulary", "sizetext", "sitefacts", "tasktext", "explain", "estimatetext", "grouptext")
+NAMES = (
+    "format",
+    "vocabulary",
+    "sizetext",
+    "sitefacts",
+    "tasktext",
+    "explain",
+    "estimatetext",
+    "grouptext",
+    "budgettext",
+)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 SECONDS = [0, 1, 59, 60, 61, 89, 90, 299, 300, 400, 3599, 3600, 3725, 5399, 5400, 86399, 86400, 90061, 172_799, 172_800,
            200_000, 31_536_000]  # fmt: skip
@@ -270,4 +281,31 @@ def test_groups_are_told_in_the_same_words(folder: Path, seed: int):
     assert failed == [
         [group_words.failure_text(replace(each, cause=""), 300) for each in group_words.failures(some)]
         for some in members
+    ]
+
+
+BUDGETS = [
+    (BudgetScope(), Allowance(), {}),
+    (BudgetScope(agent="Diamond", per="day"), Allowance(amounts=("10 GPU-hours", "5 SU"), jobs=1), {"jobs": 1.0}),
+    (BudgetScope(site="delta"), Allowance(jobs=3, transferred_bytes=1024), {"GPU-hour": 0.04, "SU": 1240.4, "jobs": 0.0}),
+    (BudgetScope(channel="chat:one"), Allowance(model_tokens=20_000), {"tokens": 12_345.0, "core-hour": 1.0}),
+]  # fmt: skip
+
+
+def test_standing_budgets_are_said_alike(folder: Path):
+    made = [
+        StandingBudget(
+            id="b0000000001", scope=scope, allowance=allowance, used=used, set_by="ana", created_at=NOW,
+            expires_at=NOW + timedelta(days=1),
+        )
+        for scope, allowance, used in BUDGETS
+    ]  # fmt: skip
+    said = typescript(
+        folder,
+        "return given.map(b => [budgettext.allowedSaid(b), budgettext.usedSaid(b), budgettext.scopeSaid(b)]);",
+        [each.model_dump(mode="json") for each in made],
+    )
+    assert said == [
+        [proposal_words.allowed_text(each), proposal_words.used_text(each), proposal_words.scope_text(each)]
+        for each in made
     ]

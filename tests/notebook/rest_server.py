@@ -16,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from jupyter_diamond.agent.drafting.pool import Pool as DraftPool
+from jupyter_diamond.agent.drafting.rules import draft
 from jupyter_diamond.errors import Conflict, DiamondError, Infeasible, NotFound, ResultUnavailable
 from jupyter_diamond.model.charge import (
     AccountCharges,
@@ -27,6 +29,7 @@ from jupyter_diamond.model.charge import (
     TaskCharges,
 )
 from jupyter_diamond.model.decision import Candidate, Decision, Verdict
+from jupyter_diamond.model.draft import Draft, DraftRequest
 from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.forecast import Forecasts, SiteForecasts
@@ -71,6 +74,7 @@ class Pool:
         self.tasks: dict[str, Task] = {}
         self.groups: dict[str, tuple[Group, list[MemberSummary]]] = {}
         self.requests: dict[str, TaskRequest] = {}
+        self.drafts: list[DraftRequest] = []
         self.tokens: dict[str, str] = {}
         self.bundles: dict[str, bytes] = {}
         self.events: list[Event] = []
@@ -270,6 +274,12 @@ class Pool:
             self.requests[task_id], self.bundles[task_id] = request, bundle
             self.tokens[request.client_token] = task_id
             return 201, Submitted(task=self._event("task.created", task, {}))
+
+    def draft(self, asked: DraftRequest) -> Draft:
+        """By the real rules, over sites of these names."""
+        found = draft(asked, pool=DraftPool(sites=("delta", "vista")), now=now())
+        decision = self.plan(found.envelope)
+        return found.model_copy(update={"feasible": decision.choice is not None, "where": decision.sentence})
 
     def plan(self, envelope: Envelope) -> Decision:
         memory = envelope.memory_bytes.max if envelope.memory_bytes else None
@@ -508,7 +518,15 @@ class Handler(BaseHTTPRequestHandler):
                 read_at=now(),
             )
         if path == "/plan":
-            return 200, pool.plan(Envelope.model_validate(json.loads(body)["envelope"]))
+            asked = json.loads(body)
+            decision = pool.plan(Envelope.model_validate(asked["envelope"]))
+            if asked["members"] > 1:
+                shared = f"{asked['members']} at delta. Of the best: {decision.sentence}"
+                decision = decision.model_copy(update={"sentence": shared})
+            return 200, decision
+        if path == "/draft":
+            pool.drafts.append(DraftRequest.model_validate_json(body))
+            return 200, pool.draft(pool.drafts[-1])
         if path == "/events":
             return 200, pool.page(int(query["after"]), float(query.get("wait", 0)))
         if path == "/tasks" and self.command == "POST":

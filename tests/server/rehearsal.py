@@ -119,7 +119,6 @@ class RehearsalService:
         self.groups = RehearsalGroups(self)
         self.path = path
         self.store = None
-        self.ledger = None
         self.listeners = []
         self.news = asyncio.Condition()
         self.stopped = False
@@ -199,8 +198,9 @@ class RehearsalService:
     async def interpreter(self, site, python, modules):
         return Interpreter(executable=python or f"/{site}/python3", version=(3, 11, 7), missing=modules, read_at=T0)
 
-    async def plan(self, envelope):
-        return a_decision().model_copy(update={"envelope": envelope})
+    async def plan(self, envelope, *, members=1, at_once=None):
+        said = f"{members} of them, {at_once} at a time." if members > 1 else a_decision().sentence
+        return a_decision().model_copy(update={"envelope": envelope, "sentence": said})
 
     async def idle(self, envelope):
         return Idle(

@@ -51,6 +51,8 @@ async def test_an_interpreter_and_what_it_lacks(ask, service):
 async def test_a_plan_starts_nothing(ask, service):
     got = await ask("POST", "plan", form={"envelope": {"cpus": {"min": 2, "max": 4}}})
     assert got.json["envelope"]["cpus"] == {"min": 2, "max": 4}
+    got = await ask("POST", "plan", form={"envelope": {}, "members": 30, "at_once": 8})
+    assert got.json["sentence"] == "30 of them, 8 at a time."
     assert service.store.newest_event() == 0
 
 
@@ -325,6 +327,8 @@ async def test_requests_before_the_start_are_told_to_try_again(extension, ask):
 
 
 class Broken:
+    ledger = None
+
     def on_change(self, listener):
         pass
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import pytest
 
+from jupyter_diamond.agent.tools import served
 from jupyter_diamond.agent.tools.registry import all_specs
 from jupyter_diamond.server.app import DiamondApp
 
@@ -52,3 +57,33 @@ async def test_a_call_looks_or_proposes_and_the_user_is_who_logged_in(started, a
     other = (await ask("POST", "tools/submit_task", form=asked | {"session": "s2"})).json["content"]["needs_approval"]
     assert other["proposal"] != proposed["proposal"], "another session's approvals are not its own"
     assert (await ask("GET", "tasks")).json["tasks"] == []
+
+
+def test_the_extension_is_imported_without_the_service_and_without_what_serves_agents():
+    heavy = "{'jupyter_diamond.service', 'jupyter_diamond.agent.desk', 'jupyter_diamond.agent.tools.registry', 'mcp'}"
+    code = f"import jupyter_diamond.server.app, sys; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+# ---- the MCP server of jupyter_server_mcp, which asks for no token
+
+
+@pytest.fixture
+def app(started, jp_serverapp, monkeypatch):
+    """As that server finds us: by the running ServerApp."""
+    from jupyter_server import serverapp
+
+    monkeypatch.setattr(serverapp, "ServerApp", SimpleNamespace(instance=lambda: jp_serverapp))
+    return jp_serverapp
+
+
+@REAL
+async def test_nothing_is_open_unless_the_user_says_so_and_then_looks_alone(app):
+    assert served.tools() == []
+    app.web_app.settings["diamond_open_tools"] = True
+    names = {each.partition(":diamond_")[2] for each in served.tools()}
+    kinds = {spec.name: spec.kind for spec in all_specs()}
+    assert {kinds[name] for name in names} == {"read"}
+    found = await served.diamond_list_resources(site="here")
+    assert found["sites"][0]["site"] == "here"
+    assert (await served.diamond_find_idle(gpus="x"))["error"] == "invalid_request"

@@ -52,7 +52,8 @@ def kinds(store, subject):
 
 
 def test_a_member_is_an_ordinary_task_that_shares_what_its_group_was_asked_for(store):
-    _, made = put_group(store)
+    group, made = put_group(store)
+    assert [share.why for share in group.shares] == [a_decision().sentence]
     assert [task.name for task in made] == ["fit[0]", "fit[1]", "fit[2]", "fit[3]"]
     task = store.task("fit[2]")
     assert (task.id, task.member.index, task.member.params, task.member.group) == (f"{G}-2", 2, {"lr": 0.2}, G)

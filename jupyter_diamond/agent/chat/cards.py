@@ -49,10 +49,11 @@ def charge_text(proposal: Proposal) -> str:
     charge = proposal.terms.charge
     if charge is None:
         return "" if proposal.terms.act in ("cancel", "hold") else "nothing is charged for it there"
-    if charge.at_most is None:
+    most = proposal.at_most  # with all its attempts and members, as the card says it
+    if most is None:
         return ""
     account = f" on account {text(proposal.terms.account)}" if proposal.terms.account else ""
-    return f"at most {text(words.charge(charge.at_most, charge.unit))}{account}"
+    return f"at most {text(words.charge(most, charge.unit))}{account}"
 
 
 def standing_text(proposal: Proposal, now: datetime) -> str:

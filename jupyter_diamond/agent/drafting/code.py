@@ -16,6 +16,7 @@ from .shell import LAUNCHERS, evidence, read_shell, variable
 _DEVICE = re.compile(r"(?:cuda|gpu|xpu|hip)(?::(\d+))?")
 _EPOCHS = re.compile(r"(num_|n_|max_)?(train_)?epochs?|NUM_EPOCHS|EPOCHS")
 _BATCH = re.compile(r"(per_device_train_|train_)?batch_size|BATCH_SIZE")
+_GENERATORS = ("random.default_rng", "random.RandomState")
 GPU_MODULES = frozenset({
     "cupy", "cudf", "cuml", "cugraph", "pycuda", "vllm", "deepspeed", "bitsandbytes", "tensorrt", "flash_attn", "apex",
     "numba.cuda", "triton",
@@ -143,6 +144,8 @@ class Reader:
                 if value is not None:
                     self.values.setdefault(target.id, value)
                     self.number(target.id, value, node)
+                elif isinstance(node.value, ast.Call) and self.dotted(node.value.func).endswith(_GENERATORS):
+                    self.bound[target.id] = "numpy.random"
             elif isinstance(target, ast.Subscript) and self.dotted(target.value).endswith("environ"):
                 name, value = text(target.slice, self.values), fold(node.value, self.values)
                 if name is not None and value is not None:

@@ -46,7 +46,7 @@ class Drafter:
         past = await self._past(request)
         drafted = await asyncio.to_thread(rules.draft, request, pool=pool, now=now, past=past)
         found = await self._planned(drafted)
-        if request.model and self._models.configured:
+        if request.model and self._models.configured and not speaker.guest:
             found = await self._with_model(found, request, speaker, pool, now)
         return found.model_copy(update={"seconds": time.monotonic() - began})
 
@@ -57,7 +57,7 @@ class Drafter:
     async def _with_model(
         self, drafted: Draft, request: DraftRequest, speaker: Speaker, pool: Pool, now: datetime
     ) -> Draft:  # fmt: skip
-        """The model's answer over the draft; the draft itself, with the problem named, where there is none to be used."""
+        """The model's answer over the draft; the draft itself, with the problem named, where none can be used."""
         name = self._models.name
         try:
             said = await self._asked(drafted, request, speaker, pool)

@@ -8,16 +8,9 @@ from typing import Any
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope
-from jupyter_diamond.parsing.envelopes import read_envelope
+from jupyter_diamond.parsing.envelopes import FLAGS, NEEDS, read_envelope
 from jupyter_diamond.sites.gpus import check_gpus
 
-FLAGS = frozenset({"preemptible", "unknown-charge"})
-OPTIONS: tuple[str, ...] = (
-    "nodes", "cpus", "gpus", "memory", "time", "gpu-model", "gpu-memory", "arch", "site", "sites", "account", "qos",
-    "fabric", "container", "objective", "seed", "runtime", "serial", "deadline", "max-charge", "preemptible",
-    "unknown-charge", "soft",
-)  # fmt: skip
-"""In the order in which they are written."""
 _WEAKEST = (
     "serial", "runtime", "soft", "seed", "container", "fabric", "arch", "gpu-memory", "gpu-model", "deadline",
     "objective", "max-charge", "sites", "site", "memory", "cpus", "nodes", "time", "gpus",
@@ -28,9 +21,9 @@ _WEAKEST = (
 def named(given: Mapping[str, str]) -> dict[str, str]:
     """Options by their names as they are written, without dashes in front. Raises InvalidRequest for an unknown one."""
     found = {name.lstrip("-").replace("_", "-"): value for name, value in given.items()}
-    strange = next((name for name in found if name not in OPTIONS), None)
+    strange = next((name for name in found if name not in NEEDS), None)
     if strange is not None:
-        raise InvalidRequest(f"There is no option --{strange[:40]}; the options are: {', '.join(OPTIONS)}.")
+        raise InvalidRequest(f"There is no option --{strange[:40]}; the options are: {', '.join(NEEDS)}.")
     return found
 
 
@@ -62,7 +55,7 @@ def settle(
             kept = dict(given)
             break
         problems.append(f"--{loser} {kept.pop(loser)[:40]} was left out: {no}")
-    ordered = {name: kept[name] for name in OPTIONS if name in kept}
+    ordered = {name: kept[name] for name in NEEDS if name in kept}
     return read(ordered, now, gpus), ordered, problems
 
 

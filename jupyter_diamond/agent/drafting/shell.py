@@ -21,7 +21,7 @@ _VARIABLE = re.compile(
 
 def read_shell(script: str, facts: CodeFacts) -> None:
     """Add what a script says; a line that goes on after a backslash is one line."""
-    for line in re.sub(r"\\\n\s*", " ", script).splitlines():
+    for line in re.sub(r"[ \t]*\\\n\s*", " ", script).splitlines():
         plain = line.strip()
         if plain and not (plain.startswith("#") and not plain.startswith("#SBATCH")):
             _read_line(plain, facts)

@@ -107,10 +107,8 @@ class Words:
         names = dict.fromkeys([*kinds(), *(each.casefold() for each in self._pool.gpu_models)])
         kind = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
         after = r"(?:[- ]?(?P<own>\d{2,3})\s?gi?b?\b)?(?:'?s)?\b(?:\s*(?:gpus?|cards?|accelerators?)\b)?"
-        self._take(
-            rf"(?:{COUNT}\s*(?:x|\u00d7|\*)?\s*(?:(?P<size>\d{{2,3}})\s?gi?b )?(?:nvidia |amd )?)?\b(?P<kind>{kind}){after}",
-            self._kind,
-        )
+        many = rf"{COUNT}\s*(?:x|\u00d7|\*)?\s*(?:(?P<size>\d{{2,3}})\s?gi?b )?(?:nvidia |amd )?"
+        self._take(rf"(?:{many})?\b(?P<kind>{kind}){after}", self._kind)
         bare = rf"{COUNT}\s*(?:x|\u00d7|\*)?\s*(?P<size>\d{{2,3}}\s?gi?b )?(?:gpus?|accelerators?|graphics cards?)\b"
 
         def use(found: re.Match[str]) -> None:

@@ -99,8 +99,8 @@ class Acts:
         )  # fmt: skip
         where = f" at {words.place(attempt.site, attempt.partition or '')}" if attempt is not None else ""
         title = f"{_VERBS[act]} {found.name}, which is {found.phase.value.lower()}{where}"
-        if act == "mismatch":  # where it goes then, its healing decides
-            return Planned(terms=terms.model_copy(update={"charge": Charge()}), title=title)
+        if act == "mismatch":
+            return await self._mismatch(found, terms, arguments.get("reason", ""))
         if act == "replan":
             return await self._replan(found, terms, title, unpin=arguments.get("unpin") == "true")
         if act == "release":
@@ -127,13 +127,28 @@ class Acts:
         terms = Terms(act=act, subject=f"site:{name}", site=name, arguments=told, data=moved)
         return Planned(terms=terms, title=f"Put {file[:128]} ({len(data):,} bytes) at {name}")
 
+    async def _mismatch(self, found: Task | Group, terms: Terms, reason: str) -> Planned:
+        """Its site is wrong for it: where it would go instead. Raises Conflict where no budget is left for that."""
+        if isinstance(found, Group):
+            raise InvalidRequest(f"{found.name} is at several places: report it of a member, as {found.name}[3].")
+        site = newest(found).site
+        _, decision = await self._service.engine.mismatches.planned(found, reason, found.by or "you")
+        title = (
+            f"Leave {site} out for {found.name}, which is {found.phase.value.lower()} there: it is reported as wrong"
+        )
+        return self._elsewhere(found, terms, title, decision)
+
     async def _replan(self, found: Task | Group, terms: Terms, title: str, *, unpin: bool) -> Planned:
         envelope = found.envelope
         if unpin:
             envelope = envelope.model_copy(update={"site": None, "partition": None, "account": None})
         if isinstance(found, Group):  # its members go to several places
             return Planned(terms=terms.model_copy(update={"charge": Charge()}), title=title)
-        decision = self._possible(await self._service.plan(envelope))
+        return self._elsewhere(found, terms, title, self._possible(await self._service.plan(envelope)))
+
+    @staticmethod
+    def _elsewhere(found: Task, terms: Terms, title: str, decision: Decision) -> Planned:
+        """The terms of an act after which the task goes on where it would go now."""
         choice, attempt = decision.choice, newest(found)
         assert choice is not None and choice.size is not None, "a decision that is possible has a choice"  # noqa: PT018
         place = {"site": choice.site, "partition": choice.partition or None, "account": choice.account}
@@ -188,8 +203,7 @@ class Acts:
         target = self._service.groups if kind == "group" else self._service
         if terms.act == "mismatch":
             await self._service.report_mismatch(ref, terms.arguments["reason"], by)
-            return Outcome(task=ref)
-        if terms.act == "replan":
+        elif terms.act == "replan":
             await target.replan(ref, by, unpin=terms.arguments.get("unpin") == "true")
         else:
             acts = {"cancel": target.cancel, "hold": target.hold, "release": target.release}
@@ -226,7 +240,7 @@ _VERBS: dict[Act, str] = {
     "hold": "Hold",
     "release": "Release",
     "replan": "Plan anew",
-    "mismatch": "Leave out the site of",
+    "mismatch": "Leave its site for",
 }
 
 

@@ -13,7 +13,7 @@ from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.sites.gpus import check_gpus
 
 from .answers import foreign, span_of, without_empty
-from .needs import Needs, as_options
+from .needs import RARE, Needs, as_options, as_parameters
 from .pool import now
 from .registry import tool
 from .views import decision_view
@@ -36,8 +36,8 @@ async def draft_envelope(
     """Draft what a job needs from the user's words and the code, with reasons, confidence and what is not known.
 
     Use it before submit_task when the user has not said all that is needed. What you give of gpus, time, site … is kept
-    as it is. The draft is a proposal: show it, and say what it does not know. Its options are arguments of
-    plan_placement and submit_task.
+    as it is. The draft is a proposal: show it, and say what it does not know. Its arguments are those
+    of plan_placement and submit_task.
 
     Args:
         description: the user's words
@@ -48,7 +48,7 @@ async def draft_envelope(
     asked = DraftRequest(words=description, code=code, language=language, given=needs.said(), model=model)
     draft: Draft = await desk.drafter.draft(asked, speaker)
     return without_empty({
-        "options": draft.options,
+        "arguments": _arguments(draft),
         "source": draft.source,
         "confidence": draft.confidence,
         "rationale": foreign(draft.rationale, "the draft's rationale", 1000)
@@ -62,10 +62,20 @@ async def draft_envelope(
             for each in draft.reasons
         ],
         "not_known": list(draft.unknown),
-        "problems": list(draft.problems),
+        "problems": [foreign(each, "what was wrong with a model's answer", 300) for each in draft.problems],
+        "feasible": draft.feasible,
+        "where": as_parameters(draft.where),
+        "refusals": [as_parameters(each) for each in draft.refusals],
         "model": draft.model,
-        "next_actions": ["plan_placement with these options", "submit_task with these options"],
+        "next_actions": ["plan_placement with these arguments", "submit_task with these arguments"],
     })  # fmt: skip
+
+
+def _arguments(draft: Draft) -> dict[str, Any]:
+    """The draft's options as arguments of the other tools."""
+    said = {name.replace("-", "_"): value or "yes" for name, value in draft.options.items()}
+    rare = {name: value for name, value in said.items() if name in RARE}
+    return {name: value for name, value in said.items() if name not in RARE} | ({"options": rare} if rare else {})
 
 
 @tool("read", "drafting")

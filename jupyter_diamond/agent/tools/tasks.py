@@ -263,21 +263,23 @@ async def get_verdict(desk: AgentDesk, _speaker: Speaker, *, task: Ref) -> dict[
     if isinstance(found, Group):
         group = await desk.service.verdicts.group(found.id)
         return without_empty({
-            "group": group.group, "answers": dict(group.answers), "sentence": group.sentence,
+            "group": group.group, "correct": group.correct, "answers": dict(group.answers),
             "first": [_verdict(each) for each in group.first],
         })  # fmt: skip
     return _verdict(await desk.service.verdict(found.id))
 
 
 def _verdict(found: TaskVerdict) -> dict[str, Any]:
+    """Its sentences may quote why the job ended, in the job's own words: only those of a plain yes stand unmarked."""
     return {
         "task": found.task,
         "correct": found.correct,
-        "sentence": found.sentence,
         "findings": [
             without_empty({
-                "question": each.question, "answer": each.answer, "says": each.sentence, "signs": list(each.signs),
-                "evidence": foreign("\n".join(each.evidence), f"evidence of {each.question}", 800),
+                "question": each.question, "answer": each.answer, "signs": list(each.signs),
+                "says": each.sentence if each.answer == "yes" else None,
+                "why": foreign("\n".join((each.sentence, *each.evidence)), f"evidence of {each.question}", 800)
+                if each.answer != "yes" else None,
             })
             for each in found.findings
         ],

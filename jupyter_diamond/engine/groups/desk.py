@@ -16,6 +16,8 @@ from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.errors import Conflict, Infeasible, OverBudget
 from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted, MemberSummary
 from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.states import Phase, State
@@ -23,12 +25,13 @@ from jupyter_diamond.model.task import Task, TaskRequest
 from jupyter_diamond.model.views import EventPage
 from jupyter_diamond.placement.budget import too_dear
 from jupyter_diamond.settings import DiamondLimits
+from jupyter_diamond.store.bulk import uncollected
 from jupyter_diamond.store.follows import not_started
 from jupyter_diamond.store.groups import Round, Share
 
 from .names import Names
 from .results import PAGE, VALUE_BYTES, read_results
-from .shares import round_of, split, too_few
+from .shares import round_of, split, too_few, why_there
 
 
 class GroupDesk:
@@ -75,8 +78,16 @@ class GroupDesk:
         if not made:
             await asyncio.to_thread(self._spool().drop, group_id)
         sent = [task for task in made if task.state is State.SUBMITTING]
+        self._engine().groups.handed(group_id, sent, of=len(made))
         self._engine().adopt_all(sent, Inputs(request, "", bundle, announced=True, at_once=asked.at_once))
         return GroupSubmitted(group=group, created=bool(made))
+
+    async def plan(self, envelope: Envelope, count: int, *, at_once: int | None = None) -> Decision:
+        """How a round of so many would be shared out now, in the words that its group would keep."""
+        planned = await self._engine().planner.planned(envelope)
+        found = split(planned, count, at_once=at_once)
+        said = too_few(found, planned.decision) or why_there(found, planned.decision)
+        return planned.decision.model_copy(update={"sentence": said})
 
     async def _first_round(self, asked: GroupRequest, agreed: Agreed | None) -> Round:
         """The plan of its first round. Raises Infeasible, OverBudget."""
@@ -91,7 +102,8 @@ class GroupDesk:
             raise OverBudget(why_not) if too_dear(decision) else Infeasible(why_not)
         if agreed is not None:
             agreed(decision)
-        return round_of(found, decision, members, names=Names(), now=from_epoch(time.time()))
+        with uncollected():
+            return round_of(found, decision, members, names=Names(), now=from_epoch(time.time()))
 
     async def _announced(self, first: Round, asked: GroupRequest) -> Round:
         """With the intent of each job array that may go to its site now: it is stored together with the group then."""
@@ -101,7 +113,8 @@ class GroupDesk:
         for share in first.shares:
             place = share.first.array
             folder = await engine.folder_for(share.first) if place is not None else None
-            shares.append(share if folder is None else share.announced(folder))
+            with uncollected():
+                shares.append(share if folder is None else share.announced(folder))
         return first._replace(shares=tuple(shares))
 
     def _twin(self, asked: GroupRequest) -> Group | None:

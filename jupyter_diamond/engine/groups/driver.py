@@ -33,6 +33,9 @@ _AGAIN_S = 60.0
 _SOON_S = 5.0
 _LINGER_S = 0.1
 """Members of an array end in bursts: one look does for all of a burst."""
+_BEGUN = ("group.created", "group.round_started")
+_OWN_FIRST_S = 0.05
+"""What this very server has made is handed over with its making; another server's is read from the store."""
 _ASKED = ("group.cancel_requested", "group.held", "group.released")
 _OWN = ("group.round_finished", "group.stopped", "group.ended")
 """What only this tells: it goes on by itself."""
@@ -97,9 +100,22 @@ class Groups:
         if kind == "group" and event.type not in _OWN:
             if event.type in _ASKED:
                 self._changed.add(name)
-            self._look_at(name, 0.0)
+            self._look_at(name, _OWN_FIRST_S if event.type in _BEGUN else 0.0)
         elif kind == "task" and of_group and event.type == "attempt.terminal":
             self._look_at(group_id, _LINGER_S)
+
+    def handed(self, group_id: str, tasks: Sequence[Task], *, of: int) -> None:
+        """Members of a new group, of so many, go to the watchers of their sites with its making."""
+        if self._runs:
+            self._handed.setdefault(group_id, set()).update(task.id for task in tasks)
+            if len(tasks) < of:
+                self._look_at(group_id, 0.0)
+
+    def again(self, task: Task) -> None:
+        """A member goes on in another array: whose turn that is is said anew."""
+        if self._runs and task.member is not None:
+            self._handed.get(task.member.group, set()).discard(task.id)
+            self._look_at(task.member.group, 0.0)
 
     def _look_at(self, group_id: str, in_s: float) -> None:
         at = time.monotonic() + in_s

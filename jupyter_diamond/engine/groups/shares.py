@@ -18,7 +18,7 @@ from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Objective, Softenable
 from jupyter_diamond.model.group import Member, Relaxed
 from jupyter_diamond.model.snapshot import Record, SiteReading
-from jupyter_diamond.model.task import ArrayPlace, Attempt
+from jupyter_diamond.model.task import ArrayPlace, Attempt, Task
 from jupyter_diamond.placement import words
 from jupyter_diamond.placement.budget import paying
 from jupyter_diamond.placement.caps import for_envelope, most
@@ -164,7 +164,7 @@ def round_of(found: Split, decision: Decision, members: Sequence[Member], *, nam
         mine, left = left[:count], left[count:]
         own = _chosen(decision, place.at, found, count)
         shares += [_share(place, part, own, names, now) for part in _arrays(place, mine)]
-    return Round(tuple(shares), _why(decision, found), found.relaxed)
+    return Round(tuple(shares), why_there(found, decision), found.relaxed)
 
 
 def _arrays(place: _Open, members: Sequence[Member]) -> list[list[Member]]:
@@ -195,12 +195,26 @@ def _share(place: _Open, members: Sequence[Member], decision: Decision, names: N
         "n": 1, "token": token, "site": candidate.site, "partition": candidate.partition or None,
         "account": candidate.account, "size": candidate.size, "created_at": now, "state_since": now,
     })  # fmt: skip
-    attempts = []
+    first, attempts = ArrayPlace(token=token, at=0), list[tuple[int, Attempt]]()
     for position, member in enumerate(members):
         at = member.index if by_index else position
-        own = {"array": ArrayPlace(token=token, at=at), "token": f"{token}-{at}"} if as_array else None
-        attempts.append((member.index, base.model_copy(update=own or {"token": names.token()})))
+        own = {"array": first.but(at=at), "token": f"{token}-{at}"} if as_array else {"token": names.token()}
+        attempts.append((member.index, base.but(**own)))
     return Share(token, names.key(), decision, tuple(attempts))
+
+
+def renewed(decision: Decision, tasks: Sequence[Task], names: Names, now: datetime) -> tuple[Share, ...]:
+    """The share that members of one array go on as where they were: their next attempts, with nothing sent yet."""
+    token, attempts = names.token(), list[tuple[int, Attempt]]()
+    for task in sorted(tasks, key=lambda task: task.member.index if task.member is not None else 0):
+        before = task.attempts[-1]
+        assert task.member is not None and before.array is not None  # noqa: PT018 - of an array of a group's members
+        at = before.array.at
+        attempts.append((task.member.index, Attempt(
+            n=before.n + 1, token=f"{token}-{at}", array=ArrayPlace(token=token, at=at), site=before.site,
+            partition=before.partition, account=before.account, size=before.size, created_at=now, state_since=now,
+        )))  # fmt: skip
+    return (Share(token, names.key(), decision, tuple(attempts)),)
 
 
 def _chosen(decision: Decision, at: int, found: Split, count: int) -> Decision:
@@ -215,7 +229,7 @@ def _chosen(decision: Decision, at: int, found: Split, count: int) -> Decision:
     return decision.model_copy(update={"chosen": at, "sentence": sentence, "alternatives": others})
 
 
-def _why(decision: Decision, found: Split) -> str:
+def why_there(found: Split, decision: Decision) -> str:
     """Why there, for the whole group."""
     if len(found.shares) < 2:
         return decision.sentence

@@ -19,7 +19,8 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.settings import DiamondEngine
 
 from .causes import Ended
-from .healer import Healer
+from .healer import Healer, for_good, was_taken_back
+from .together import unit_of
 
 AGAIN_S = 30.0
 """An end that could not be stored, or a step that could not be planned, is tried again after that; a cancel, too."""
@@ -56,7 +57,8 @@ class Endings:
 
         Those that nothing follows are stored together: the members of an array end in hundreds.
         """
-        plain: list[End] = []
+        plain: list[tuple[Watched, dict[str, Any], str]] = []
+        back: list[End] = []
         for end in ends:
             known, changes = end.known, end.changes
             known.settle = None
@@ -64,26 +66,49 @@ class Endings:
                 changes["state"], changes.get("exit_code"), changes.get("signal"), changes.get("max_rss_bytes"),
                 end.cancelled_by, known.end, known.manifest,
             )  # fmt: skip
-            if self._healer.ends_well(known.task, changes, ended):
-                plain.append(end)
+            if (last := for_good(known.task, changes, ended)) is not None:
+                plain.append((known, *last))
+            elif was_taken_back(known.task, ended) and unit_of(known.task) is not None:
+                back.append(end)
             else:
                 work = self._end(known, changes, ended)
                 known.healing = asyncio.create_task(work, name=f"diamond-end-{known.task.id}")
+        if back:
+            together = asyncio.create_task(self._take_back_all(back), name=f"diamond-anew-{self._link.name}")
+            for end in back:
+                end.known.healing = together
         if plain:
             together = asyncio.create_task(self._end_all(plain), name=f"diamond-ends-{self._link.name}")
-            for end in plain:
-                end.known.healing = together
+            for known, _, _ in plain:
+                known.healing = together
 
-    async def _end_all(self, ends: Sequence[End]) -> None:
+    async def _end_all(self, ends: Sequence[tuple[Watched, dict[str, Any], str]]) -> None:
         try:
-            tasks = await self._healer.end_all([(end.known.task, end.changes) for end in ends])
+            tasks = await self._healer.end_all([(known.task, changes, why) for known, changes, why in ends])
         except DiamondError as problem:  # they are as they were, and accounting tells their ends again
             self._log.warning("%d tasks at %s: %s", len(ends), self._link.name, problem.message)
+            for known, _, _ in ends:
+                self._again(known)
+        else:
+            for (known, _, _), task in zip(ends, tasks, strict=True):
+                known.task = task
+        finally:
+            for known, _, _ in ends:
+                known.healing = None
+            self._wake()
+
+    async def _take_back_all(self, ends: Sequence[End]) -> None:
+        """What was taken back goes on, the members of a group together."""
+        try:
+            tasks = await self._healer.taken_back_all([(end.known.task, end.changes) for end in ends])
+        except Exception as problem:  # noqa: BLE001 - said in the log; none of them may be left unwatched
+            self._log.warning("%d tasks at %s: %s", len(ends), self._link.name, problem, exc_info=problem)
             for end in ends:
                 self._again(end.known)
         else:
             for end, task in zip(ends, tasks, strict=True):
                 end.known.task = task
+                self._pass_on(end.known)
         finally:
             for end in ends:
                 end.known.healing = None

@@ -32,7 +32,8 @@ from .causes import LOG_BYTES, Cause, Ended, cause_of, had_finished, left_off, s
 from .checkpoints import MOVED_OR_CUT, Saved
 from .places import besides, choose, moved_to, out_of_reach
 from .segments import bound
-from .steps import Follow, Stop, continued, in_force, next_step, why
+from .steps import Follow, Stop, continued, in_force, never, next_step, why
+from .together import End, Together, Unit, unit_of
 
 _KINDS: dict[Step, EventType] = {
     "retry": "task.retry", "resize": "task.resize", "migrate": "task.migrate", "segment": "task.segment",
@@ -56,6 +57,7 @@ class Healer:
     ) -> None:
         self._ledger, self._links, self._collector, self._planner, self._log = ledger, links, collector, planner, log
         self._saved = Saved(links, log)
+        self._together = Together(ledger, planner)
 
     async def end(self, task: Task, changes: dict[str, Any], ended: Ended) -> Task:
         """Store the end of the task's newest attempt with what follows it; the task as it is then.
@@ -63,7 +65,7 @@ class Healer:
         Raises StoreError, and NotNow where all places that could take it on are out of reach: ask again later.
         """
         attempt = _newest(task)
-        if attempt.withdrawal is not None and ended.state is State.CANCELLED and task.cancel_requested_by is None:
+        if was_taken_back(task, ended):
             return await self.taken_back(task, changes)
         if left_off(ended):
             changes = {**changes, "checkpoint": await self._saved.by(task), "failure": None}
@@ -73,8 +75,7 @@ class Healer:
         cause = cause_of(attempt.model_copy(update=changes), ended)
         if cause is None:
             return await self._over(task, changes)
-        evidence = tuple(dict.fromkeys((*changes.get("evidence", ()), *cause.evidence)))
-        changes = {**changes, "failure": cause.failure, "evidence": evidence}
+        changes = _known(changes, cause)
         if had_finished(ended):
             return await self._over(task, {**changes, "next": _BRING}, _FINISHED)
         if cause.failure in MOVED_OR_CUT and task.cancel_requested_by is None:
@@ -82,16 +83,9 @@ class Healer:
             changes["checkpoint"] = await self._saved.by(task, sure=sure)
         return await self._after(_with(task, changes), changes, cause)
 
-    def ends_well(self, task: Task, changes: dict[str, Any], ended: Ended) -> bool:
-        """Whether the attempt ended as it should, so that nothing is to be read, planned or said."""
-        attempt = _newest(task)
-        if attempt.withdrawal is not None or left_off(ended) or says_nothing(ended):
-            return False
-        return cause_of(attempt.model_copy(update=changes), ended) is None
-
-    async def end_all(self, ends: Sequence[tuple[Task, dict[str, Any]]]) -> tuple[Task, ...]:
-        """Store the ends of attempts that ended well, in one transaction. Raises StoreError."""
-        told = [(task.id, _newest(task).n, changes) for task, changes in ends]
+    async def end_all(self, ends: Sequence[tuple[Task, dict[str, Any], str]]) -> tuple[Task, ...]:
+        """Store ends for good, each with why, in one transaction. Raises StoreError."""
+        told = [(task.id, _newest(task).n, changes, why) for task, changes, why in ends]
         return await self._ledger.write(self._ledger.store.attempts.end, told, at=from_epoch(time.time()))
 
     async def _after(self, task: Task, changes: dict[str, Any], cause: Cause | None) -> Task:
@@ -128,13 +122,34 @@ class Healer:
             raise NotNow(f"It goes on when a site answers again: {words.clause(decision.sentence)}.", transient=True)
         return found
 
+    async def taken_back_all(self, ends: Sequence[End]) -> tuple[Task, ...]:
+        """As ``taken_back``, in the same order: members of a group go on together where they can."""
+        units: dict[Unit, list[End]] = {}
+        for end in ends:
+            if (unit := unit_of(end[0])) is not None:
+                units.setdefault(unit, []).append(end)
+        done: set[str] = set()
+        for unit, members in units.items():
+            if len(members) > 1 and await self._taken_back_together(unit, members):
+                done |= {task.id for task, _ in members}
+        alone = {task.id: await self.taken_back(task, changes) for task, changes in ends if task.id not in done}
+        store = self._ledger.store.attempts
+        together = {task.id: task for task in await self._ledger.do(store.tasks, done)} if done else {}
+        return tuple({**alone, **together}[task.id] for task, _ in ends)
+
+    async def _taken_back_together(self, unit: Unit, members: Sequence[End]) -> bool:
+        lead, _ = members[0]
+        before = await self._ledger.do(self._ledger.store.decision, lead.id)
+        envelope = at_its_files(lead, in_force(lead, before.envelope), unpin=unit.wanted.unpin)
+        ends = [(_with(task, mine), mine) for task, changes in members for mine in (_back(task, changes),)]
+        return await self._together.follow(unit, ends, envelope, before)
+
     async def taken_back(self, task: Task, changes: dict[str, Any]) -> Task:
         """A job that waited is gone from its queue, or was never sent: what it was taken back for follows."""
         attempt = _newest(task)
         wanted = attempt.withdrawal
         assert wanted is not None, "only what is being withdrawn is taken back"
-        why_not = f"Taken back from {attempt.site}: {wanted.why or 'you asked for it'}."
-        changes = {**changes, "cause": why_not, "next": "", "failure": None, "withdrawal": None}
+        changes = _back(task, changes)
         before = await self._ledger.do(self._ledger.store.decision, task.id)
         choice, decision = before.choice, before
         assert choice is not None, "an attempt was made by a decision with a choice"
@@ -187,6 +202,34 @@ class Healer:
         return chunk.text
 
 
+def was_taken_back(task: Task, ended: Ended) -> bool:
+    """Whether the newest attempt ended because it was to be taken back from its queue."""
+    wanted = _newest(task).withdrawal is not None and task.cancel_requested_by is None
+    return wanted and ended.state is State.CANCELLED
+
+
+def for_good(task: Task, changes: dict[str, Any], ended: Ended) -> tuple[dict[str, Any], str] | None:
+    """An end that nothing follows, with why, where nothing is to be read or planned for that; else None."""
+    attempt, asked = _newest(task), task.cancel_requested_by is not None
+    if (attempt.withdrawal is not None and not asked) or left_off(ended) or says_nothing(ended):
+        return None
+    cause = cause_of(attempt.model_copy(update=changes), ended)
+    if cause is None:
+        return changes, ""
+    changes = _known(changes, cause)
+    if had_finished(ended):
+        return {**changes, "next": _BRING}, "" if asked else _FINISHED
+    stop = never(task, cause)
+    if stop is None or (cause.failure in MOVED_OR_CUT and not asked):
+        return None
+    return {**changes, "next": _advice(stop, changes, cause)}, "" if asked else stop.why
+
+
+def _known(changes: dict[str, Any], cause: Cause) -> dict[str, Any]:
+    evidence = tuple(dict.fromkeys((*changes.get("evidence", ()), *cause.evidence)))
+    return {**changes, "failure": cause.failure, "evidence": evidence}
+
+
 def following_attempt(before: Attempt, choice: Candidate, *, step: Step, segment: int) -> Attempt:
     """The attempt after ``before``, at the place that was chosen; nothing of it has been sent."""
     now = from_epoch(time.time())
@@ -212,6 +255,14 @@ def at_its_files(task: Task, envelope: Envelope, *, unpin: bool = False) -> Enve
 def unpinned(envelope: Envelope) -> Envelope:
     """Not bound to the place that the user had named; the account that belongs to it goes, too."""
     return envelope.model_copy(update={"site": None, "partition": None, "account": None})
+
+
+def _back(task: Task, changes: dict[str, Any]) -> dict[str, Any]:
+    """How an attempt ends that was taken back."""
+    wanted = _newest(task).withdrawal
+    why = (wanted.why if wanted is not None else "") or "you asked for it"
+    cause = f"Taken back from {_newest(task).site}: {why}."
+    return {**changes, "cause": cause, "next": "", "failure": None, "withdrawal": None}
 
 
 def _newest(task: Task) -> Attempt:

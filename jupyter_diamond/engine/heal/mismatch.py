@@ -8,6 +8,7 @@ from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.planner import Planner
 from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest
 from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.healing import Mismatch, Withdrawal
 from jupyter_diamond.model.states import Phase
@@ -33,29 +34,32 @@ class Mismatches:
         One that runs is not ended: if it fails, what follows goes elsewhere. Nothing is noted where the task could not
         go anywhere else: raises InvalidRequest, Conflict with the budget that is used up, Infeasible.
         """
-        said = " ".join(reason.split())
-        if not said:
-            raise InvalidRequest("Say in a sentence what is wrong with the site for this task.")
-        attempt, store = task.attempts[-1], self._ledger.store
+        attempt = task.attempts[-1]
         if attempt.mismatch is not None:
             return task
-        before = await self._ledger.do(store.decision, task.id)
-        why_not = refused(task, before.envelope)
-        if why_not:
-            raise Conflict(why_not)
-        now = from_epoch(time.time())
-        told = Mismatch(by=by, at=now, reason=said[:REASON_LENGTH])
-        decision = await self._planner.plan(in_force(task, before.envelope), follows=_with(task, told), by=task.by)
-        choice = decision.choice
-        if choice is None or choice.size is None or choice.simulated:
-            raise Infeasible(
-                f"`{task.name}` stays at {attempt.site}, for no other site can take it. {decision.sentence}"
-            )
+        told, _ = await self.planned(task, reason, by)
         wanted = None
         if not_started(attempt):
             clause = f"{by} reported that {attempt.site} is wrong for it ({words.clause(told.reason)})"
             wanted = Withdrawal(by=by, then="migrate", why=clause)
-        return await self._ledger.write(store.mismatch, task.id, told, wanted, now)
+        return await self._ledger.write(self._ledger.store.mismatch, task.id, told, wanted, told.at)
+
+    async def planned(self, task: Task, reason: str, by: str) -> tuple[Mismatch, Decision]:
+        """What would be noted, and where the task would go by the numbers of now; nothing is done. Raises as above."""
+        said = " ".join(reason.split())
+        if not said:
+            raise InvalidRequest("Say in a sentence what is wrong with the site for this task.")
+        before = await self._ledger.do(self._ledger.store.decision, task.id)
+        why_not = refused(task, before.envelope)
+        if why_not:
+            raise Conflict(why_not)
+        told = Mismatch(by=by, at=from_epoch(time.time()), reason=said[:REASON_LENGTH])
+        decision = await self._planner.plan(in_force(task, before.envelope), follows=_with(task, told), by=task.by)
+        choice = decision.choice
+        if choice is None or choice.size is None or choice.simulated:
+            site = task.attempts[-1].site
+            raise Infeasible(f"`{task.name}` stays at {site}, for no other site can take it. {decision.sentence}")
+        return told, decision
 
 
 def refused(task: Task, pin: Envelope) -> str:

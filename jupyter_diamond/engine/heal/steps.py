@@ -94,6 +94,17 @@ def next_step(task: Task, cause: Cause, *, pin: Envelope | None = None) -> Follo
     return Follow("retry", envelope, far, because, segment=attempt.segment)
 
 
+def never(task: Task, cause: Cause) -> Stop | None:
+    """Why nothing follows, where neither its budget nor any plan has a say in that."""
+    if task.cancel_requested_by is not None:
+        return Stop("You cancelled it.")
+    if _elsewhere(task, cause.failure):
+        return None
+    if cause.of_gpu:
+        return _more_of_a_gpu(task.attempts[-1])
+    return _NEVER.get(cause.failure)
+
+
 def continued(task: Task, *, pin: Envelope | None = None) -> Follow | Stop:
     """What follows the newest attempt, which has left off by itself to be continued: that is no failure."""
     attempt, allowed = task.attempts[-1], task.healing.segments
@@ -119,11 +130,9 @@ def _segment(task: Task, envelope: Envelope, because: str) -> Follow:
 def _refused(task: Task, cause: Cause, pin: Envelope) -> Stop | None:
     """Why nothing may follow, if so."""
     attempt, failure = task.attempts[-1], cause.failure
-    if task.cancel_requested_by is not None:
-        return Stop("You cancelled it.")
+    if (stop := never(task, cause)) is not None:
+        return stop
     elsewhere = _elsewhere(task, failure)
-    if not elsewhere and (cause.of_gpu or failure in _NEVER):
-        return _more_of_a_gpu(attempt) if cause.of_gpu else _NEVER[failure]
     if _next_segment(task, failure) and not elsewhere:
         return None if progressed(task) else _no_progress(task)
     if retries_used(task) >= task.healing.retries:

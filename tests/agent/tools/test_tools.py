@@ -122,6 +122,28 @@ async def test_waiting_ends_with_its_time_and_goes_on_from_its_cursor(agent, tmp
     )
 
 
+async def test_a_draft_is_made_of_words_and_code_and_keeps_what_was_given(agent):
+    code = "import torch\nmodel = torch.nn.Linear(4, 4).cuda()"
+    draft = await agent("draft_envelope", description="at most 2 hours", code=code, cpus="2", model=False)
+    assert (draft["arguments"]["cpus"], draft["arguments"]["time"]) == ("2", "2h")
+    assert (draft["source"], "gpus" in draft["arguments"], draft["feasible"]) == ("rules", True, False)
+    assert (await agent("validate_envelope", **draft["arguments"]))["valid"]
+
+
+async def test_a_verdict_is_given_and_a_site_reported_once_it_is_allowed(agent, tmp_path):
+    gate = tmp_path / "gate"
+    source = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.05)\nx = 1"
+    await agent.allowed("submit_task", name="look", source=source, time="5m", outputs="x")
+    await agent("wait_task", task="look", until="running")
+    asked = await agent("report_mismatch", task="look", reason="no such library here")
+    assert asked["needs_approval"]["title"].startswith("Leave out the site of look")
+    gate.touch()
+    await agent("wait_task", task="look")
+    verdict = await agent("get_verdict", task="look")
+    assert {each["question"] for each in verdict["findings"]} >= {"accepted", "outputs", "ended_well"}
+    assert verdict["correct"] in ("yes", "unknown")
+
+
 async def test_a_guest_looks_and_nothing_else(agent):
     guest = Speaker(user="bob", agent="tester", channel="chat:1", guest=True)
     looked = await agent.desk.tools.call("list_resources", {}, guest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from collections import Counter
 
 import pytest
 
@@ -13,7 +14,7 @@ from jupyter_diamond.model.envelope import Envelope, Runtime, Span
 from jupyter_diamond.model.group import GroupRequest, Member
 from jupyter_diamond.model.states import Outcome, State
 from tests.engine import arrays, cells
-from tests.engine.conftest import readings
+from tests.engine.conftest import readings, until
 from tests.engine.groups.test_groups import over
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slurm]
@@ -22,13 +23,13 @@ MIB = 1 << 20
 SOURCE = "if index == 3: raise ValueError('three')\nanswer = index * index"
 
 
-def asked(number, rounds, **more):
-    data = arrays.bundle(SOURCE, range(number), outputs=("answer",))
+def asked(number, rounds, *, source=SOURCE, site=None, **more):
+    data = arrays.bundle(source, range(number), outputs=("answer",))
     envelope = Envelope(
         sites=("delta", "anvil"), cpus=Span.exactly(40), memory_bytes=Span.exactly(64 * MIB),
-        walltime_s=Span.exactly(900), runtime=Runtime(seconds=600),
+        walltime_s=Span.exactly(900), runtime=Runtime(seconds=600), site=site,
     )  # fmt: skip
-    request = cells.request(SOURCE, data, outputs=("answer",), envelope=envelope, client_token=str(uuid.uuid4()))
+    request = cells.request(source, data, outputs=("answer",), envelope=envelope, client_token=str(uuid.uuid4()))
     each = -(-number // rounds)
     members = tuple(Member(index=index, params={"index": index}, round=index // each + 1) for index in range(number))
     return GroupRequest(request=request, members=members, next_round="ended", **more), data
@@ -38,7 +39,11 @@ async def test_members_are_shared_out_over_two_clusters_and_come_back_together(b
     bench.sites_path = slurm_catalogue
     service = await bench.start()
     await readings(service)
-    group = (await service.groups.submit(*asked(30, 2))).group
+    wanted, data = asked(30, 2)
+    told = await service.plan(wanted.request.envelope, members=15)
+    group = (await service.groups.submit(wanted, data)).group
+    assert told.sentence.split(", so that")[0] == group.why_here.split(", so that")[0], "as it was foretold"
+    assert (" at delta" in told.sentence, " at anvil" in told.sentence) == (True, True)
     shared = {share.site: share.waiting + share.running + share.ended for share in group.shares}
     assert set(shared) == {"delta", "anvil"}
     assert sum(shared.values()) == 15
@@ -83,3 +88,65 @@ async def judged(service, group_id, members):
     logs = await service.verdicts._logs(link, theirs)
     for task in theirs[:3]:
         assert logs[task.id].signs == (await service.verdicts._log(task.attempts[-1], link)).signs
+
+
+def newest_arrays(service, group_id):
+    """Of what is to come: by array, where it is and how many there are."""
+    open_ = service._ledger.store.groups.members(group_id, ended=False)
+    found = Counter((task.attempt.array.token, task.attempt.site) for task in open_ if task.attempt.array is not None)
+    return found, [task for task in open_ if task.attempt.array is None]
+
+
+def counting(link):
+    """Its scripts that cancel jobs."""
+    run, scripts = link.run, list[str]()
+
+    async def counted(script, **how):
+        scripts.extend([script] if "scancel" in script else [])
+        return await run(script, **how)
+
+    link.run = counted
+    return scripts
+
+
+async def test_what_waits_is_planned_anew_as_a_group_and_cancelled_in_one_go(bench, slurm_catalogue, tmp_path):
+    bench.sites_path = slurm_catalogue
+    service = await bench.start()
+    await readings(service)
+    cancels = {name: counting(service.links[name]) for name in ("delta", "anvil")}
+    source = cells.held(tmp_path / "never", "answer = index")
+    group = (await service.groups.submit(*asked(40, 1, source=source, site="delta"))).group
+
+    async def some_run():
+        now = await service.groups.group(group.id)
+        return now if now.states.get(State.RUNNING, 0) >= 4 and now.states.get(State.PENDING, 0) >= 20 else None
+
+    await until(some_run, 60)
+    await service.groups.replan(group.id, "you", unpin=True)
+
+    async def moved():
+        now = await service.groups.group(group.id)
+        there = {share.site: share.waiting + share.running for share in now.shares}.get("anvil", 0)
+        return there if there and sum(now.states.values()) == now.states.get(State.RUNNING, 0) + now.states.get(
+            State.PENDING, 0
+        ) else None  # fmt: skip
+
+    count = await until(moved, 60)
+    found, alone = newest_arrays(service, group.id)
+    assert not alone, "each is in an array"
+    assert len([site for _, site in found if site == "anvil"]) <= 2, "those that moved are few submissions, not many"
+    assert sum(number for (_, site), number in found.items() if site == "anvil") == count > 2
+    again = [task for task in service._ledger.store.groups.members(group.id) if task.attempt.n == 2]
+    assert {task.attempt.step for task in again} == {"replan"}
+    assert "planned with its group" in again[0].attempt.why
+    assert len(cancels["delta"]) == 1
+
+    await service.groups.cancel(group.id, "you")
+    done = await over(service, group.id, 60)
+    assert done.states == {State.CANCELLED: 40}
+    assert [len(scripts) for scripts in cancels.values()] == [2, 1], "one command a site"
+    for task in service._ledger.store.groups.members(group.id):
+        assert task.attempt.failure == "user_cancel"
+        told = [event.type for event in service._ledger.store.events(0, 100, f"task:{task.id}")]
+        assert told.count("attempt.terminal") == task.attempt.n
+        assert "task.not_again" not in told
