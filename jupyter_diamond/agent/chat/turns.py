@@ -75,8 +75,8 @@ class Turns:
             said = await self._commands.answer(chat, memory, person, command, words)
         if said:
             chat.say(said)
-        if command is not None:
-            await self._talk.note(memory, words, said or "")
+        if command is not None and command.verb != "forget":
+            await self._talk.note(memory, words, "(The user saw the answer; it is not shown here.)")
 
     # ---- plans
 
@@ -153,6 +153,8 @@ class Turns:
         assert proposal.task is not None, "only for what came of something"
         found = await self.task_or_group(proposal.task)
         submitted = proposal.terms.act in ("submit", "submit_group", "smoke")
+        if proposal.terms.act == "cancel" and found.id in memory.state.tasks:
+            await memory.task(found.id, cancelled_here=True)
         if submitted:
             await memory.task(found.id, name=found.name)  # from here on its changes are heard
             await self.register(memory, found)

@@ -219,3 +219,10 @@ async def test_commands_need_no_model_where_there_is_one(talk, model):
     assert "| place | free |" in await talk.asks("wall")
     assert "goes to the model" in await talk.asks("help")
     assert model.calls == 0
+    model.play([say("hello yourself")])
+    await talk.asks("hello")
+    await talk.asks("wall")
+    assert "| place |" not in talk.state().history, "what a site wrote comes to a model by its tools alone"
+    assert talk.history()
+    assert "Forgotten" in await talk.asks("forget")
+    await until(lambda: not talk.history())

@@ -58,6 +58,8 @@ P = "p0123456789"
         ("cancel all of my jobs", None),
         ("again fit --memory 64G", Command("again", ref="fit", rest="--memory 64G")),
         ("help", Command("help")),
+        ("forget", Command("forget")),
+        ("forget the second one", None),
         ("?", Command("help")),
         ("Hello there", None),
         ("", None),
