@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import pty
 import re
 import subprocess
 import sys
@@ -240,6 +241,71 @@ def test_a_verb_that_asks_the_server_loads_neither_its_engine_nor_its_store(alon
     assert loaded.isdisjoint({"jupyter_diamond.service", "jupyter_diamond.store", "sqlalchemy", "numpy"})
 
 
+def at_a_terminal(cli: Cli, answer: str, *words: str) -> str:
+    """What a person is told who answers there."""
+    master, slave = pty.openpty()
+    try:
+        os.write(master, f"{answer}\n".encode())
+        command = [sys.executable, "-c", "from jupyter_diamond.cli import main; main()", *words]
+        done = subprocess.run(
+            command, env=cli.env, stdin=slave, capture_output=True, text=True, timeout=120, check=False
+        )
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert "[y/N]" in done.stderr
+    return done.stdout
+
+
+def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
+    ask = ("tool", "submit_task", "name=proposed", "source=answer = 42", "time=5m", "--as", "Coder")
+    first = cli.json(*ask)["content"]
+    proposal = first["needs_approval"]["proposal"]
+    listed = cli("proposals").out.splitlines()
+    assert listed[0].split()[:2] == ["proposal", "what"]
+    assert f"{proposal}  Run proposed at here:machine: 1 core, for at most 5 min  Coder  now" in listed[1]
+    shown = cli("proposals", proposal)
+    assert "waits for your word until" in shown.out
+    assert "#!/bin/bash" in shown.out
+    for words in (("approve", proposal), ("budget", "set", "--jobs", "1"), ("agents", "on")):
+        unasked = cli(*words)
+        assert (unasked.status, "asks a person first" in unasked.err) == (2, True)
+    assert "Nothing was approved." in at_a_terminal(cli, "n", "approve", proposal)
+    assert "Done: jupyter diamond task t" in at_a_terminal(cli, "y", "approve", proposal)
+    done = cli.json("proposals", proposal)
+    assert done["standing"] == "done"
+    assert cli.json("task", done["task"])["by"] == "Coder"
+    assert cli("proposals").out == "No proposal waits for your word.\n"
+    assert cli.json("proposals", "--all")["proposals"][0]["id"] == proposal
+
+    second = cli.json("tool", "submit_task", "name=other", "source=answer = 43", "--as", "Coder")["content"]
+    denied = cli("deny", second["needs_approval"]["proposal"], "--reason", "not now")
+    assert "It is not done." in denied.out
+    refused = cli("approve", second["needs_approval"]["proposal"])
+    assert (refused.status, "said not now: not now" in refused.err) == (1, True)
+
+    assert cli("budgets").out == "Agents ask before everything: no standing budget is set.\n"
+    at_a_terminal(cli, "y", "budget", "set", "--jobs", "1", "--agent", "Coder", "--per-day", "--for", "8h")
+    (budget,) = cli.json("budgets")["budgets"]
+    covered = cli.json("tool", "submit_task", "name=third", "source=answer = 44", "--as", "Coder")
+    assert "needs_approval" not in covered["content"], covered
+    row = cli("budgets").out.splitlines()[1]
+    assert row.startswith(f"{budget['id']}  nothing that costs, 1 job  1 job  for Coder, in any 24 hours  ")
+    assert "It allows nothing more" in cli("budget", "revoke", budget["id"]).out
+    assert cli("budget", "revoke").status == 2
+
+    assert "Agents are switched off" in cli("agents", "off").out
+    off = cli("tool", "submit_task", "name=fourth", "source=answer = 45", "--as", "Coder")
+    assert (off.status, "policy_blocked" in off.out) == (1, True)
+    assert "Agents may propose" in at_a_terminal(cli, "y", "agents", "on")
+
+    lines = [json.loads(line) for line in cli("audit").out.splitlines()]
+    assert [line["what"] for line in lines if line["subject"] == f"proposal:{proposal}"] == [
+        "proposal.made", "proposal.approved", "act.begun", "act.done",
+    ]  # fmt: skip
+    assert cli("audit", "--verify").out.startswith(f"{len(lines)} lines, each follows from the one before.")
+
+
 def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
     code = "from joblib import Parallel\nParallel(n_jobs=1)(work)\n"
     script, notebook = tmp_path / "train.py", tmp_path / "train.ipynb"
@@ -256,49 +322,36 @@ def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
     assert cli("draft", str(tmp_path / "none.py")).status == 2
 
 
-def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
-    ask = ("tool", "submit_task", "name=proposed", "source=answer = 42", "time=5m", "--as", "Coder")
-    first = cli.json(*ask)["content"]
-    proposal = first["needs_approval"]["proposal"]
-    listed = cli("proposals").out.splitlines()
-    assert listed[0].split()[:2] == ["proposal", "what"]
-    assert f"{proposal}  Run proposed at here:machine: 1 core, for at most 5 min  Coder  now" in listed[1]
-    shown = cli("proposals", proposal)
-    assert "waits for your word until" in shown.out
-    assert "#!/bin/bash" in shown.out
-    unasked = cli("approve", proposal)
-    assert (unasked.status, "add --yes" in unasked.err) == (2, True)
-    done = cli.json("approve", proposal, "--yes")
-    assert done["standing"] == "done"
-    assert cli.json("task", done["task"])["by"] == "Coder"
-    assert cli("proposals").out == "No proposal waits for your word.\n"
-    assert cli.json("proposals", "--all")["proposals"][0]["id"] == proposal
+@pytest.fixture(scope="module")
+def stub():
+    with ModelStub() as stub:
+        yield stub
 
-    second = cli.json("tool", "submit_task", "name=other", "source=answer = 43", "--as", "Coder")["content"]
-    denied = cli("deny", second["needs_approval"]["proposal"], "--reason", "not now")
-    assert "It is not done." in denied.out
-    refused = cli("approve", second["needs_approval"]["proposal"], "--yes")
-    assert (refused.status, "said not now: not now" in refused.err) == (1, True)
 
-    assert cli("budgets").out == "Agents ask before everything: no standing budget is set.\n"
-    budget = cli.json("budget", "set", "--jobs", "1", "--agent", "Coder", "--per-day", "--for", "8h")
-    covered = cli.json("tool", "submit_task", "name=third", "source=answer = 44", "--as", "Coder")
-    assert "needs_approval" not in covered["content"], covered
-    row = cli("budgets").out.splitlines()[1]
-    assert row.startswith(f"{budget['id']}  nothing that costs, 1 job  1 job  for Coder, in any 24 hours  ")
-    assert "It allows nothing more" in cli("budget", "revoke", budget["id"]).out
-    assert cli("budget", "revoke").status == 2
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, stub):
+    """With a language model, which only drafts ask."""
+    model = {"JUPYTER_DIAMOND_MODEL": "local:stub", "JUPYTER_DIAMOND_MODEL_URL": stub.url}
+    env = {**model, "JUPYTER_DIAMOND_MODEL_KEY": CANARY}
+    with JupyterServer(tmp_path_factory.mktemp("cli"), env=env) as started:
+        yield started
 
-    assert "Agents are switched off" in cli("agents", "off").out
-    off = cli("tool", "submit_task", "name=fourth", "source=answer = 45", "--as", "Coder")
-    assert (off.status, "policy_blocked" in off.out) == (1, True)
-    assert "Agents may propose" in cli("agents", "on").out
 
-    lines = [json.loads(line) for line in cli("audit").out.splitlines()]
-    assert [line["what"] for line in lines if line["subject"] == f"proposal:{proposal}"] == [
-        "proposal.made", "proposal.approved", "act.begun", "act.done",
-    ]  # fmt: skip
-    assert cli("audit", "--verify").out.startswith(f"{len(lines)} lines, each follows from the one before.")
+def test_a_draft_with_a_model_and_with_agents_switched_off(cli, stub, server, tmp_path):
+    script = tmp_path / "work.py"
+    script.write_text("print('hello')\n")
+    stub.play([call("final_result", {"time": "10m", "rationale": "It only prints.", "confidence": 0.7})])
+    found = cli.json("draft", str(script))
+    assert (found["source"], found["model"], found["options"]) == ("model", "local:stub", {"time": "10m"}), found
+    assert stub.asked[0].headers["authorization"] == f"Bearer {CANARY}"
+    assert "print('hello')" in stub.prompts
+    assert CANARY not in stub.prompts + json.dumps(found) + server.log.read_text(errors="replace")
+    assert cli("agents", "off").status == 0
+    off = cli("draft", str(script))
+    assert "switched off" in off.out
+    assert "The draft of our own rules is shown instead." in off.out
+    assert cli("agents", "on").status == 0
+    assert stub.calls == 1
 
 
 # ---- the tools of agents, and the file that teaches them

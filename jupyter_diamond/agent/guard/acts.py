@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jupyter_diamond.engine.allowed import allowed
 from jupyter_diamond.engine.batch import newest
+from jupyter_diamond.engine.intake import twin_of
 from jupyter_diamond.engine.smoke import smoke_job
 from jupyter_diamond.errors import ApprovalVoid, Conflict, Infeasible, InvalidRequest, NotFound, OverBudget
 from jupyter_diamond.model.base import from_epoch
@@ -48,12 +49,27 @@ class Acts:
     # ---- what it would be
 
     async def submission(self, act: Act, request: Request, bundle: bytes) -> tuple[Planned, Request]:
-        """Plan it, and bind it to the place and the size. Raises Infeasible, OverBudget, NotFound."""
-        first = self._possible(await self._decided(one(request)))
+        """Plan it, and bind it to the place and the size. Raises Infeasible, OverBudget, NotFound, Conflict.
+
+        Where the user lets a model order the places that passed every rule, its order counts here, and here alone.
+        """
+        await self._check(one(request), bundle)
+        first = await self._decided(one(request))
+        if self._service.reorder is not None:
+            first = await self._service.reorder(first)
+        first = self._possible(first)
         assert first.choice is not None, "a decision that is possible has a choice"
         bound = pinned(request, first.choice)
         planned = await self.bound(act, bound, bundle)
         return planned._replace(why=first.sentence), bound
+
+    async def _check(self, request: TaskRequest, bundle: bytes) -> None:
+        """What would be refused when it is done need not be approved first."""
+        if sha256(bundle) != request.bundle_sha256:
+            raise InvalidRequest("The inputs are not those that the request names; nothing was proposed.")
+        if not request.again:
+            ledger, notebook = self._service.ledger, request.notebook.path
+            twin_of(request, await ledger.do(ledger.store.active_same_name, request.name, notebook))
 
     async def bound(self, act: Act, request: Request, bundle: bytes) -> Planned:
         """What a request that is bound already would be now. Raises Infeasible, OverBudget, NotFound."""
@@ -144,7 +160,7 @@ class Acts:
             envelope = envelope.model_copy(update={"site": None, "partition": None, "account": None})
         if isinstance(found, Group):  # its members go to several places
             return Planned(terms=terms.model_copy(update={"charge": Charge()}), title=title)
-        return self._elsewhere(found, terms, title, self._possible(await self._service.plan(envelope)))
+        return self._elsewhere(found, terms, title, self._possible(await self._service.engine.planner.plan(envelope)))
 
     @staticmethod
     def _elsewhere(found: Task, terms: Terms, title: str, decision: Decision) -> Planned:

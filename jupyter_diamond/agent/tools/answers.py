@@ -36,9 +36,29 @@ def foreign(text: str | None, source: str, limit: int = 2000) -> Foreign | None:
     return Foreign(text, source, limit) if text else None
 
 
+MOST_WORDS = 4
+LEFT_OUT = "(a name that reads as a sentence: left out)"
+_SENTENCES = ("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions",)
+"""Of Slurm's own."""
+
+
+def odd(text: str) -> bool:
+    """Whether a name reads as a sentence, spaces or not: nobody calls a partition so, but who wants to be obeyed."""
+    return len(re.findall(r"[^\W\d_]{3,}", text)) > MOST_WORDS and text.strip("()") not in _SENTENCES
+
+
 def word(text: object, most: int = 64) -> str:
     """A scheduler's word (a partition, a raw state, a host), of which nothing but a word may come through."""
-    return re.sub(r"[^\w .:,@+/=\[\]()%-]", "?", str(text), flags=re.ASCII)[:most]
+    said = str(text)
+    if odd(said):
+        return LEFT_OUT
+    return re.sub(r"[^\w .:,@+/=\[\]()%-]", "?", said, flags=re.ASCII)[:most]
+
+
+def label(text: str, source: str, most: int = 64) -> str | Foreign:
+    """A name that a job gave: as it is where it is a plain name, else foreign text."""
+    plain = re.fullmatch(r"[\w./\[\]-]+", text, re.ASCII) is not None and len(text) <= most
+    return text if plain and not odd(text) else Foreign(text, source, 200)
 
 
 def known(value: Any) -> Any:
@@ -79,6 +99,17 @@ def at(moment: datetime | None) -> str | None:
 def without_empty(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The same without what is None, empty text or an empty list: for what is absent, not for what is unknown."""
     return {name: value for name, value in facts.items() if value is not None and value not in ("", [])}
+
+
+def without(content: Any, names: Sequence[str]) -> Any:
+    """The same without these names, wherever they stand."""
+    if isinstance(content, str):
+        for name in names:
+            content = content.replace(name, LEFT_OUT)
+        return content
+    if isinstance(content, dict):
+        return {name: without(value, names) for name, value in content.items()} if names else content
+    return [without(each, names) for each in content] if isinstance(content, list) and names else content
 
 
 def rendered(content: Any, wrap: Wrap) -> Any:

@@ -29,7 +29,7 @@ from jupyter_diamond.errors import (
 from jupyter_diamond.model.proposal import Speaker, ToolKind
 from jupyter_diamond.model.tool import ToolAnswer, ToolSpec
 
-from .answers import DEFAULT_KIB, MOST_KIB, Foreign, bounded
+from .answers import DEFAULT_KIB, MOST_KIB, Foreign, bounded, odd, without
 from .parameters import Parameters, described
 
 if TYPE_CHECKING:
@@ -132,12 +132,12 @@ class Toolbox:
         """Call one by its name. What went wrong is an answer, too: ``error``, ``message``."""
         from jupyter_diamond.agent.guard.foreign import block
 
-        met_foreign = False
+        met_foreign, secrets = False, self._desk.secrets
 
         def wrap(text: Foreign) -> str:
             nonlocal met_foreign
             met_foreign = True
-            return block(text.text, source=text.source, limit=text.limit)
+            return block(secrets.blot(text.text), source=text.source, limit=text.limit)
 
         try:
             found = self._find(name)
@@ -151,10 +151,16 @@ class Toolbox:
             content, failed, most = _told(problem), True, DEFAULT_KIB
         if isinstance(content, BaseModel):
             content = content.model_dump(mode="json")
-        shown = await asyncio.to_thread(bounded, content, most << 10, wrap)
+        shown = secrets.blot_all(await asyncio.to_thread(bounded, content, most << 10, wrap))
+        shown = without(shown, self._odd_names())
         if met_foreign:
             await self._desk.guard.foreign(speaker.channel)
         return ToolAnswer(tool=name[:100], content=shown, error=failed, foreign=met_foreign)
+
+    def _odd_names(self) -> list[str]:
+        """What sites call their partitions that reads as a sentence: our own sentences name places, too."""
+        records = (record for each in self._desk.service.engine.collector.snapshot().sites for record in each.records)
+        return sorted({each.partition for each in records if odd(each.partition)}, key=len, reverse=True)
 
     @staticmethod
     def _find(name: str) -> Tool:
