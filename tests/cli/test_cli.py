@@ -37,6 +37,21 @@ LOOKS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def stub():
+    with ModelStub() as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, stub):
+    """With a language model, which only drafts ask."""
+    model = {"JUPYTER_DIAMOND_MODEL": "local:stub", "JUPYTER_DIAMOND_MODEL_URL": stub.url}
+    env = {**model, "JUPYTER_DIAMOND_MODEL_KEY": CANARY}
+    with JupyterServer(tmp_path_factory.mktemp("cli"), env=env) as started:
+        yield started
+
+
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
 def test_each_look_speaks_to_people_and_to_programs(cli, words):
     people, programs = cli(*words), cli(*words, "--json")
@@ -321,21 +336,6 @@ def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
     refused = cli("draft", "-", stdin="import torch\nmodel.cuda()\n")
     assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
     assert cli("draft", str(tmp_path / "none.py")).status == 2
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with ModelStub() as stub:
-        yield stub
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory, stub):
-    """With a language model, which only drafts ask."""
-    model = {"JUPYTER_DIAMOND_MODEL": "local:stub", "JUPYTER_DIAMOND_MODEL_URL": stub.url}
-    env = {**model, "JUPYTER_DIAMOND_MODEL_KEY": CANARY}
-    with JupyterServer(tmp_path_factory.mktemp("cli"), env=env) as started:
-        yield started
 
 
 def test_a_draft_with_a_model_and_with_agents_switched_off(cli, stub, server, tmp_path):
