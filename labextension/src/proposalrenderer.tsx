@@ -45,6 +45,8 @@ class ProposalRenderer extends ReactWidget implements IRenderMime.IRenderer {
   override dispose(): void {
     if (!this.isDisposed) {
       this._clock.dispose();
+      MessageLoop.sendMessage(this, Widget.Msg.BeforeDetach); // lets React go
+      this.clearFlag(Widget.Flag.IsAttached); // the chat took the node out of the page by itself
       super.dispose();
     }
   }

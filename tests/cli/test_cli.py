@@ -318,3 +318,35 @@ def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
     refused = cli("draft", "-", stdin="import torch\nmodel.cuda()\n")
     assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
     assert cli("draft", str(tmp_path / "none.py")).status == 2
+
+
+@pytest.fixture(scope="module")
+def stub():
+    with ModelStub() as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, stub):
+    """With a language model, which only drafts ask."""
+    model = {"JUPYTER_DIAMOND_MODEL": "local:stub", "JUPYTER_DIAMOND_MODEL_URL": stub.url}
+    env = {**model, "JUPYTER_DIAMOND_MODEL_KEY": CANARY}
+    with JupyterServer(tmp_path_factory.mktemp("cli"), env=env) as started:
+        yield started
+
+
+def test_a_draft_with_a_model_and_with_agents_switched_off(cli, stub, server, tmp_path):
+    script = tmp_path / "work.py"
+    script.write_text("print('hello')\n")
+    stub.play([call("final_result", {"time": "10m", "rationale": "It only prints.", "confidence": 0.7})])
+    found = cli.json("draft", str(script))
+    assert (found["source"], found["model"], found["options"]) == ("model", "local:stub", {"time": "10m"}), found
+    assert stub.asked[0].headers["authorization"] == f"Bearer {CANARY}"
+    assert "print('hello')" in stub.prompts
+    assert CANARY not in stub.prompts + json.dumps(found) + server.log.read_text(errors="replace")
+    assert cli("agents", "off").status == 0
+    off = cli("draft", str(script))
+    assert "switched off" in off.out
+    assert "The draft of our own rules is shown instead." in off.out
+    assert cli("agents", "on").status == 0
+    assert stub.calls == 1

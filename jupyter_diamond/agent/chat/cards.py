@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from jupyter_diamond.model.proposal import Proposal
-from jupyter_diamond.notebook.vocabulary import span_of_time, wall_clock
+from jupyter_diamond.notebook.vocabulary import wall_clock
 from jupyter_diamond.placement import words
+from jupyter_diamond.placement.estimate_words import about
 
 from .markdown import code, text
 
@@ -38,19 +39,19 @@ def _facts(proposal: Proposal) -> str:
     facts = []
     if proposal.starts_in_s is not None:
         wait = proposal.starts_in_s
-        facts.append("starts at once" if wait < 30 else f"starts in about {span_of_time(wait)}")
+        facts.append("starts at once" if wait < 30 else f"starts in about {about(wait)}")
     facts.append(charge_text(proposal))
     return " · ".join(filter(None, facts))
 
 
 def charge_text(proposal: Proposal) -> str:
-    """``at most 2 GPU-hours on account abc``; that nobody pays; that it is not known."""
+    """``at most 2 GPU-hours on account abc``; that nobody pays. That it is not known stands among the notes."""
     charge = proposal.terms.charge
     if charge is None:
         return "" if proposal.terms.act in ("cancel", "hold") else "nothing is charged for it there"
     most = proposal.at_most  # with all its attempts and members, as the card says it
     if most is None:
-        return "what it may cost is not known"
+        return ""
     account = f" on account {text(proposal.terms.account)}" if proposal.terms.account else ""
     return f"at most {text(words.charge(most, charge.unit))}{account}"
 

@@ -12,6 +12,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
+    ModelRequestPart,
     ModelResponse,
     RetryPromptPart,
     TextPart,
@@ -122,13 +123,14 @@ def last_words(messages: Sequence[ModelMessage]) -> str:
 def _shortened(message: ModelMessage) -> ModelMessage:
     if not isinstance(message, ModelRequest):
         return message
-    parts = [
-        replace(part, content=f"{_text(part.content)[:_OLD_ANSWER]} […]")
-        if isinstance(part, ToolReturnPart) and len(_text(part.content)) > _OLD_ANSWER
-        else part
-        for part in message.parts
-    ]
-    return replace(message, parts=parts)
+    return replace(message, parts=[_short(part) for part in message.parts])
+
+
+def _short(part: ModelRequestPart) -> ModelRequestPart:
+    if type(part) is not ToolReturnPart or len(_text(part.content)) <= _OLD_ANSWER:
+        return part
+    short: ToolReturnPart = replace(part, content=f"{_text(part.content)[:_OLD_ANSWER]} […]")  # type: ignore[arg-type]
+    return short
 
 
 def _text(content: Any) -> str:

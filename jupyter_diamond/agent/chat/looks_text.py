@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.draft import Draft
 from jupyter_diamond.model.looks import Idle
-from jupyter_diamond.model.snapshot import Snapshot
+from jupyter_diamond.model.snapshot import SiteReading, Snapshot
 from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Task, TaskSummary
 from jupyter_diamond.notebook.tables import idle_text
-from jupyter_diamond.notebook.vocabulary import GLYPH, HEALTH, LOOK, age, byte_size, clock, place_text, trouble_text
-from jupyter_diamond.notebook.wall_text import bar, free_text, sum_text
+from jupyter_diamond.notebook.vocabulary import (
+    GLYPH,
+    HEALTH,
+    LOOK,
+    age,
+    byte_size,
+    clock,
+    place_text,
+    trouble_text,
+    wall_clock,
+)
+from jupyter_diamond.notebook.wall_text import free_text, sum_text
 from jupyter_diamond.notebook.wall_view import cap_text, wall
+from jupyter_diamond.placement import words
 from jupyter_diamond.placement.explain import sections
 
 from .markdown import block, code, table, text
@@ -31,23 +43,29 @@ def wall_text(snapshot: Snapshot, now: datetime) -> str:
         for row in seen["rows"].get(name, {}).values():
             pending = "?" if row["pending"] is None else f"{row['pending']:,}"
             place = code(place_text(name, row["name"]))
-            rows.append([place, bar(row), text(free_text(row)), pending, text(row["cap"])])
+            rows.append([place, _free(row), pending, text(row["cap"])])
     lines = [head]
     if rows:
         more = f"\n\n…and {len(rows) - _MOST_ROWS} more: `%diamond wall` shows all." if len(rows) > _MOST_ROWS else ""
-        heads = ["place", "busy", "free", "pending", "limit"]
-        lines.append(table(heads, rows[:_MOST_ROWS], frozenset({2, 3, 4})) + more)
+        lines.append(table(["place", "free", "pending", "limit"], rows[:_MOST_ROWS], frozenset({1, 2, 3})) + more)
     lines.append("\n".join(f"- {_site(site, now)}" for site in snapshot.sites))
     return "\n\n".join(lines)
 
 
-def _site(site: object, now: datetime) -> str:
-    look = HEALTH[site.health]  # type: ignore[attr-defined]
-    read = site.read_at  # type: ignore[attr-defined]
-    when = "never read" if read is None else f"read {age((now - read).total_seconds())} ago"
-    simulated = " (simulated)" if site.simulated else ""  # type: ignore[attr-defined]
-    name, trouble = site.site, trouble_text(site, now)  # type: ignore[attr-defined, arg-type]
-    return f"{GLYPH[look.mark]} {code(name)}{simulated} {look.word}, {when}. {text(trouble)}".rstrip()
+def _free(row: dict[str, Any]) -> str:
+    """``6 of 8 GPUs``; the state's word where it takes no jobs."""
+    if not row["open"] or row["free"] is None:
+        return text(free_text(row))
+    return f"{row['free']:,} of {row['total']:,} {row['unit']}s"
+
+
+def _site(site: SiteReading, now: datetime) -> str:
+    look = HEALTH[site.health]
+    when = "never read" if site.read_at is None else f"read {age((now - site.read_at).total_seconds())} ago"
+    simulated = " (simulated)" if site.simulated else ""
+    return (
+        f"{GLYPH[look.mark]} {code(site.site)}{simulated} {look.word}, {when}. {text(trouble_text(site, now))}".rstrip()
+    )
 
 
 def idle_places(found: Idle, now: datetime) -> str:
@@ -86,22 +104,28 @@ def _task_row(task: TaskSummary, now: datetime) -> list[str]:
 
 
 def task_line(task: Task, now: datetime) -> str:
-    """``● running on delta:gpu · job 812345 · 00:41 of 04:00``: the line of a chat that is edited."""
+    """``● running on delta:gpu since 14:22, for at most 4 h · job 812345``: the line of a chat that is edited.
+
+    It is written when something changes, not each second: it names moments, not how long ago they were.
+    """
     attempt, look = task.attempt, LOOK[task.state]
-    said = [f"{GLYPH[look.mark]} {look.word}"]
+    said = f"{GLYPH[look.mark]} {look.word}"
     if attempt is None:
-        return said[0]
-    said[0] += f" on {code(place_text(attempt.site, attempt.partition))}"
-    if attempt.native is not None:
-        said.append(f"job {code(str(attempt.native))}")
-    if attempt.started_at is not None and task.phase is not Phase.PENDING:
-        ran = ((attempt.ended_at or now) - attempt.started_at).total_seconds()
-        said.append(f"{clock(ran)} of {clock(attempt.size.walltime_s)}")
-    if len(task.attempts) > 1:
-        said.append(f"attempt {len(task.attempts)}: {text(attempt.why, 200)}" if attempt.why else "")
-    if task.phase is Phase.PENDING and attempt.reason:
-        said.append(text(attempt.reason, 100))
-    return " · ".join(filter(None, said))
+        return said
+    said += f" on {code(place_text(attempt.site, attempt.partition))}"
+    if attempt.ended_at is not None:
+        said += f" at {wall_clock(attempt.ended_at, now)}"
+    elif attempt.started_at is not None and task.phase is not Phase.PENDING:
+        said += f" since {wall_clock(attempt.started_at, now)}, for at most {words.duration(attempt.size.walltime_s)}"
+    else:
+        said += f" since {wall_clock(attempt.state_since, now)}"
+    parts = [said, f"job {code(str(attempt.native))}" if attempt.native is not None else ""]
+    if task.phase is Phase.PENDING:
+        expected = attempt.expected_start_at
+        parts += [f"expected at {wall_clock(expected, now)}" if expected else "", text(attempt.reason, 100)]
+    if attempt.why:
+        parts.append(f"attempt {attempt.n}: {text(attempt.why, 200)}")
+    return " · ".join(filter(None, [*parts, text(attempt.trouble, 200)]))
 
 
 def decision_text(decision: Decision, about: str, now: datetime) -> str:

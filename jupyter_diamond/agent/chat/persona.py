@@ -5,6 +5,7 @@ Its package and class make its id, which chats keep: neither may ever be renamed
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,8 @@ if TYPE_CHECKING:
 
     from jupyter_diamond.agent.desk import AgentDesk
 
-try:
-    import pydantic_ai  # noqa: F401 - only whether it is there
-except ImportError as missing:
-    raise PersonaRequirementsUnmet("pip install 'jupyter-diamond[ai]'") from missing
+if find_spec("pydantic_ai") is None:  # to import it takes seconds, and the first chat would wait for it
+    raise PersonaRequirementsUnmet("pip install 'jupyter-diamond[ai]'")
 
 AVATAR = Path(__file__).with_name("diamond.svg")
 DEFAULTS = PersonaDefaults(
@@ -62,3 +61,10 @@ class DiamondPersona(BasePersona):  # type: ignore[misc] # its library has no ty
             )
             return
         await desk.chats.heard(self, message)
+
+    async def handle_uncaught_exception(self, exc: Exception) -> None:
+        """A defect of ours: the server's log has it, the chat a sentence."""
+        self.send_message(
+            f"Something in Diamond went wrong ({type(exc).__name__}); the server's log says what. "
+            "`status` tells what is under way."
+        )

@@ -74,12 +74,19 @@ def _facts(task: Task, manifest: Manifest | None) -> list[str]:
         facts.append(text(words.size(attempt.size)))
     if attempt is not None and attempt.max_rss_bytes:
         facts.append(f"{byte_size(attempt.max_rss_bytes)} of memory at most")
-    cost = cost_text(task) or (charge_fact(attempt) if attempt is not None else "")
-    facts.append(f"charged {text(cost)}" if cost else "nothing is charged for it there")
+    facts.append(_charged(task))
     lines = [" · ".join(facts)]
     if manifest is not None:
         lines += _came_back(manifest)
     return lines
+
+
+def _charged(task: Task) -> str:
+    attempt = task.attempt
+    if attempt is None or attempt.charge is None:
+        return "nothing is charged for it there"
+    cost = cost_text(task) or charge_fact(attempt)
+    return f"charged {text(cost)}" if cost else "what it is charged is not known"
 
 
 def _came_back(manifest: Manifest) -> list[str]:
