@@ -18,6 +18,7 @@ from jupyter_diamond.cli.grammar import VERBS, parser
 from jupyter_diamond.cli.main import WITH_SERVER, WITHOUT_SERVER, act
 from tests.cli.conftest import Cli
 from tests.live.jupyter import JupyterServer
+from tests.live.model_stub import CANARY, ModelStub, call
 
 LOOKS = [
     ("status",),
@@ -32,6 +33,21 @@ LOOKS = [
     ("env", "here"),
     ("doctor",),
 ]
+
+
+@pytest.fixture(scope="module")
+def stub():
+    with ModelStub() as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, stub):
+    """With a language model, which only drafts ask."""
+    model = {"JUPYTER_DIAMOND_MODEL": "local:stub", "JUPYTER_DIAMOND_MODEL_URL": stub.url}
+    env = {**model, "JUPYTER_DIAMOND_MODEL_KEY": CANARY}
+    with JupyterServer(tmp_path_factory.mktemp("cli"), env=env) as started:
+        yield started
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
@@ -318,21 +334,6 @@ def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
     refused = cli("draft", "-", stdin="import torch\nmodel.cuda()\n")
     assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
     assert cli("draft", str(tmp_path / "none.py")).status == 2
-
-
-@pytest.fixture(scope="module")
-def stub():
-    with ModelStub() as stub:
-        yield stub
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory, stub):
-    """With a language model, which only drafts ask."""
-    model = {"JUPYTER_DIAMOND_MODEL": "local:stub", "JUPYTER_DIAMOND_MODEL_URL": stub.url}
-    env = {**model, "JUPYTER_DIAMOND_MODEL_KEY": CANARY}
-    with JupyterServer(tmp_path_factory.mktemp("cli"), env=env) as started:
-        yield started
 
 
 def test_a_draft_with_a_model_and_with_agents_switched_off(cli, stub, server, tmp_path):
