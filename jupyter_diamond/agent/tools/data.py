@@ -79,7 +79,8 @@ def receipt(manifest: Manifest, result: ResultView | None = None) -> dict[str, A
         "params": dict(manifest.params) or None,
         "values": [_value(each, result) for each in manifest.values],
         "not_brought_back": [
-            {"name": label(each.name, "the name of a value"), "why": foreign(each.why, "the runner's reason", 200)} for each in manifest.missing
+            {"name": label(each.name, "the name of a value"), "why": foreign(each.why, "the runner's reason", 200)}
+            for each in manifest.missing
         ],
         "error": foreign(f"{error.ename}: {error.evalue}\n{trace}" if error else "", "the exception of the job", 2500),
         "printed": _printed(result),
