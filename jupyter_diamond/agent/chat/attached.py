@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.model.chat import Code
 
+from .definitions import with_definitions
+
 if TYPE_CHECKING:
     from .bridge import Conversation
 
@@ -86,6 +88,9 @@ def _of_notebook(name: str, raw: str, cells: list[str], problems: list[str]) -> 
     wanted = [(at, each) for at, each in every if not cells or each.get("id") in cells]
     sources = ["".join(each.get("source", "")) for _, each in wanted]
     source = "\n\n".join(each for each in map(_without_ours, sources) if each.strip())
+    if cells and source:
+        before = ["".join(each.get("source", "")) for at, each in every if at < wanted[0][0]]
+        source = with_definitions(source, [_without_ours(each) for each in before])
     if not source:
         problems.append(f"There is no code in {name}.")
         return None

@@ -68,7 +68,7 @@ class Commands:
             "wall": self._wall, "idle": self._idle, "draft": self._draft, "plan": self._plan, "submit": self._submit,
             "status": self._status, "why": self._why, "log": self._log, "approve": self._approve, "deny": self._deny,
             "cancel": self._cancel, "again": self._again, "replan": self._intervene, "hold": self._intervene,
-            "release": self._intervene, "help": self._help,
+            "release": self._intervene, "help": self._help, "forget": self._forget,
         }  # fmt: skip
 
     async def answer(
@@ -83,6 +83,12 @@ class Commands:
 
     async def _help(self, _turn: Turn) -> str:
         return f"{HELP}\n{WITH_MODEL if self._desk.models.configured else NO_MODEL}"
+
+    async def _forget(self, turn: Turn) -> str:
+        """The model's context is empty, so no text from outside is in it any more."""
+        await turn.memory.change(history="", code=None)
+        await self._desk.guard.clean(turn.memory.channel)
+        return "Forgotten: a model is shown nothing of what was said here before. Tasks and plans stay."
 
     # ---- looks
 

@@ -22,6 +22,8 @@ class ChatTools(DiamondTools):
     """Of one turn."""
 
     code: Code | None = None
+    yes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What came of calls that the user said yes to, by their ids: it was done then, and is not done twice."""
     done: list[str] = field(default_factory=list)
     """Proposals that were carried out in this turn."""
 
@@ -29,6 +31,8 @@ class ChatTools(DiamondTools):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:  # fmt: skip
         """Call one, with the chat's code where it is meant."""
+        if ctx.tool_call_id in self.yes:
+            return self.yes[ctx.tool_call_id]
         given = dict(tool_args)
         for each in _CODE:
             if given.get(each) == CODE_HERE:

@@ -61,3 +61,10 @@ class DiamondPersona(BasePersona):  # type: ignore[misc] # its library has no ty
             )
             return
         await desk.chats.heard(self, message)
+
+    async def handle_uncaught_exception(self, exc: Exception) -> None:
+        """A defect of ours: the server's log has it, the chat a sentence."""
+        self.send_message(
+            f"Something in Diamond went wrong ({type(exc).__name__}); the server's log says what. "
+            "`status` tells what is under way."
+        )

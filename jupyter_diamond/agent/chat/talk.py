@@ -82,10 +82,19 @@ class Talk:
         if call not in {each.tool_call_id for each in unanswered(load(memory.state.history))}:
             return Spoken()
         try:
-            return await self._turn(memory, proposal.by, None, purpose="approved", yes=call, requests=_FEW)
+            came = {call: await self._came_of(proposal)}
+            return await self._turn(memory, proposal.by, None, purpose="approved", yes=came, requests=_FEW)
         except ModelProblem as problem:
             self._desk.log.info("After the approval of %s: %s", proposal.id, problem.message)
             return Spoken()
+
+    async def _came_of(self, proposal: Proposal) -> dict[str, Any]:
+        """What the call is answered with: it was done by the user's click."""
+        await self._desk.guard.perform(proposal.id, proposal.by)  # notes that the agent was told
+        told: dict[str, Any] = {"done": True, "submitted": proposal.task is not None, "proposal": proposal.id}
+        if proposal.task is not None:
+            told |= (await self._desk.tools.call("get_task", {"task": proposal.task}, proposal.by)).content
+        return told
 
     async def note(self, memory: ChatMemory, said: str, answer: str) -> None:
         """Let the model know later what the user did without it."""
@@ -97,8 +106,8 @@ class Talk:
         await memory.change(history=dump(history))
 
     async def _turn(
-        self, memory: ChatMemory, speaker: Speaker, prompt: str | None, *, purpose: str, yes: str = "",
-        requests: int | None = None,
+        self, memory: ChatMemory, speaker: Speaker, prompt: str | None, *, purpose: str,
+        yes: dict[str, dict[str, Any]] | None = None, requests: int | None = None,
     ) -> Spoken:  # fmt: skip
         from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolDenied
 
@@ -109,11 +118,11 @@ class Talk:
         pending = unanswered(history)
         approvals: dict[str, Any] = {
             each.tool_call_id: True
-            if each.tool_call_id == yes
+            if each.tool_call_id in (yes or {})
             else ToolDenied(self._why_not(memory, each.tool_call_id))
             for each in pending
         }
-        tools = ChatTools(self._desk.tools, speaker, groups_asked(history), code=memory.state.code)
+        tools = ChatTools(self._desk.tools, speaker, groups_asked(history), code=memory.state.code, yes=yes or {})
         try:
             answered = await self._desk.models.run(
                 agent(), prompt, purpose=purpose, speaker=speaker, history=history, requests=requests, toolsets=[tools],

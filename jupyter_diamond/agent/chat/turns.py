@@ -75,8 +75,8 @@ class Turns:
             said = await self._commands.answer(chat, memory, person, command, words)
         if said:
             chat.say(said)
-        if command is not None:
-            await self._talk.note(memory, words, said or "")
+        if command is not None and command.verb != "forget":
+            await self._talk.note(memory, words, "(The user saw the answer; it is not shown here.)")
 
     # ---- plans
 
@@ -90,8 +90,9 @@ class Turns:
             if proposal.standing == "waiting":
                 chat.say(f"That plan stands above and waits for your yes: {code(f'approve {proposal.id}')}.")
             return
+        await memory.card(proposal.id, call=call)  # from here on a word on it, said elsewhere, is heard
         message = chat.say(cards.in_words(proposal, now), card=cards.card(proposal, now), mark=mark)
-        await memory.card(proposal.id, message=message, call=call, standing=proposal.standing)
+        await memory.card(proposal.id, message=message, standing=proposal.standing)
 
     async def settle(self, chat: Conversation, memory: ChatMemory, proposal_id: str) -> None:
         """Show how a plan stands now, and go on where the user has said a word on it."""
@@ -152,8 +153,12 @@ class Turns:
         assert proposal.task is not None, "only for what came of something"
         found = await self.task_or_group(proposal.task)
         submitted = proposal.terms.act in ("submit", "submit_group", "smoke")
+        if proposal.terms.act == "cancel" and found.id in memory.state.tasks:
+            await memory.task(found.id, cancelled_here=True)
         if submitted:
+            await memory.task(found.id, name=found.name)  # from here on its changes are heard
             await self.register(memory, found)
+            found = await self.task_or_group(found.id)
         said = said or self._sentence(proposal, found)
         message = chat.say(f"{said}\n\n{self.line(found)}", mark=mark)
         if submitted:

@@ -21,6 +21,7 @@ _SAME = {
     "replan": ("replan",),
     "hold": ("hold",),
     "release": ("release",),
+    "forget": ("forget", "clear", "reset"),
     "help": ("help", "?", "commands"),
 }
 COMMANDS = {word: command for command, words in _SAME.items() for word in words}
@@ -31,7 +32,7 @@ LOOKS = frozenset({"wall", "idle", "draft", "status", "why", "log", "help"})
 _REF = r"(?P<ref>[A-Za-z_][\w-]{0,63}(?:\[\d+\])?)"
 _PLAN = r"(?P<ref>p[0-9a-f]{10})"
 _REST = {
-    "wall": "", "help": ".*", "approve": f"{_PLAN}?", "deny": rf"(?:{_PLAN}(?:\s+(?P<rest>.+))?)?",
+    "wall": "", "forget": "", "help": ".*", "approve": f"{_PLAN}?", "deny": rf"(?:{_PLAN}(?:\s+(?P<rest>.+))?)?",
     "again": rf"{_REF}(?:\s+(?P<rest>--.*))?",
     **dict.fromkeys(("status", "why", "log", "cancel", "replan", "hold", "release"), f"{_REF}?"),
 }  # fmt: skip

@@ -97,7 +97,7 @@ async def test_a_deleted_chat_is_not_made_anew_and_its_news_are_kept_until_it_is
     (room.root / "restored.chat").write_text(kept)
     back = await room.tab("restored.chat")
     await back.hears("succeeded")
-    assert not store.continuations.pending(f"chat:{tab.chat}")
+    await until(lambda: not store.continuations.pending(f"chat:{tab.chat}"))
     back.socket.close()
 
 
