@@ -23,10 +23,10 @@ MIB = 1 << 20
 SOURCE = "if index == 3: raise ValueError('three')\nanswer = index * index"
 
 
-def asked(number, rounds, *, source=SOURCE, site=None, **more):
+def asked(number, rounds, *, source=SOURCE, site=None, cpus=40, **more):
     data = arrays.bundle(source, range(number), outputs=("answer",))
     envelope = Envelope(
-        sites=("delta", "anvil"), cpus=Span.exactly(40), memory_bytes=Span.exactly(64 * MIB),
+        sites=("delta", "anvil"), cpus=Span.exactly(cpus), memory_bytes=Span.exactly(64 * MIB),
         walltime_s=Span.exactly(900), runtime=Runtime(seconds=600), site=site,
     )  # fmt: skip
     request = cells.request(source, data, outputs=("answer",), envelope=envelope, client_token=str(uuid.uuid4()))
@@ -115,11 +115,11 @@ async def test_what_waits_is_planned_anew_as_a_group_and_cancelled_in_one_go(ben
     await readings(service)
     cancels = {name: counting(service.links[name]) for name in ("delta", "anvil")}
     source = cells.held(tmp_path / "never", "answer = index")
-    group = (await service.groups.submit(*asked(40, 1, source=source, site="delta"))).group
+    group = (await service.groups.submit(*asked(20, 1, source=source, site="delta", cpus=100))).group
 
     async def some_run():
         now = await service.groups.group(group.id)
-        return now if now.states.get(State.RUNNING, 0) >= 4 and now.states.get(State.PENDING, 0) >= 20 else None
+        return now if now.states.get(State.RUNNING, 0) >= 2 and now.states.get(State.PENDING, 0) >= 10 else None
 
     await until(some_run, 60)
     await service.groups.replan(group.id, "you", unpin=True)
@@ -143,7 +143,7 @@ async def test_what_waits_is_planned_anew_as_a_group_and_cancelled_in_one_go(ben
 
     await service.groups.cancel(group.id, "you")
     done = await over(service, group.id, 60)
-    assert done.states == {State.CANCELLED: 40}
+    assert done.states == {State.CANCELLED: 20}
     assert [len(scripts) for scripts in cancels.values()] == [2, 1], "one command a site"
     for task in service._ledger.store.groups.members(group.id):
         assert task.attempt.failure == "user_cancel"
