@@ -14,11 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_diamond.agent.tools import skill
+from jupyter_diamond.agent.tools.registry import all_specs
 from jupyter_diamond.cli.grammar import VERBS, parser
 from jupyter_diamond.cli.main import WITH_SERVER, WITHOUT_SERVER, act
 from tests.cli.conftest import Cli
 from tests.live.jupyter import JupyterServer
-from tests.live.model_stub import CANARY, ModelStub, call
+from tests.live.model_stub import ModelStub, call
+
+CANARY = "sk-canary-of-the-command-line"
 
 LOOKS = [
     ("status",),
@@ -327,11 +331,11 @@ def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
     notebook.write_text(
         json.dumps({"cells": [{"cell_type": "code", "source": code}, {"cell_type": "markdown", "source": "x"}]})
     )
-    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M")
+    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M", "--no-model")
     assert (said.status, "%%diamond_submit NAME --cpus 1 --memory 64M --time 2h" in said.out) == (0, True), said
     assert "line 2: Parallel(n_jobs=1)(work)" in said.out
-    assert cli.json("draft", str(notebook))["options"] == {"cpus": "1"}
-    refused = cli("draft", "-", stdin="import torch\nmodel.cuda()\n")
+    assert cli.json("draft", str(notebook), "--no-model")["options"] == {"cpus": "1"}
+    refused = cli("draft", "-", "--no-model", stdin="import torch\nmodel.cuda()\n")
     assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
     assert cli("draft", str(tmp_path / "none.py")).status == 2
 
@@ -349,5 +353,54 @@ def test_a_draft_with_a_model_and_with_agents_switched_off(cli, stub, server, tm
     off = cli("draft", str(script))
     assert "switched off" in off.out
     assert "The draft of our own rules is shown instead." in off.out
-    assert cli("agents", "on").status == 0
+    assert "Agents may propose" in at_a_terminal(cli, "y", "agents", "on")
     assert stub.calls == 1
+
+
+# ---- the tools of agents, and the file that teaches them
+
+
+def test_tools_are_listed_and_described(cli: Cli):
+    listed = cli("tools").out
+    for spec in all_specs():
+        assert spec.name in listed
+    assert {each["name"] for each in cli.json("tools")["tools"]} == {spec.name for spec in all_specs()}
+    one = cli("tools", "find_idle").out
+    assert "find_idle (pool, looks)" in one
+    assert "gpu_memory" in one
+    nothing = cli("tools", "nope")
+    assert (nothing.status, "jupyter diamond tools lists them" in nothing.err) == (2, True)
+
+
+def test_a_tool_is_called_and_what_changes_something_waits_for_a_word(cli: Cli, tmp_path: Path):
+    source = tmp_path / "fit.py"
+    source.write_text("x = 1\n")
+    looked = cli("tool", "find_idle", "cpus=1", "time=10m")
+    assert (looked.status, json.loads(looked.out)["places_in_all"]) == (0, 1)
+    asked = cli("tool", "submit_task", "name=cli_fit", f"source=@{source}", "time=5m", "--as", "claude", "--json")
+    proposal = asked.json["content"]["needs_approval"]["proposal"]
+    assert cli("tool", "get_proposal", f"proposal={proposal}").json["standing"] == "waiting"
+    assert not any(task["name"] == "cli_fit" for task in cli.json("tasks")["tasks"])
+    options = cli("tool", "plan_placement", 'options={"objective": "earliest_start"}')
+    assert options.json["objective"] == "earliest_start"
+
+
+def test_what_is_wrong_is_said_with_what_to_write(cli: Cli):
+    for words, said in (
+        (("find_idle", "gpus"), "is no argument; write NAME=VALUE"),
+        (("find_idle", "options={1"), "is no JSON"),
+        (("submit_task", "source=@/no/such/file"), "cannot be read"),
+    ):
+        got = cli("tool", *words)
+        assert (got.status, said in got.err) == (2, True), got
+    got = cli("tool", "find_idle", "gpu=1")
+    assert (got.status, "did you mean `gpus`?" in got.json["message"]) == (1, True)
+
+
+def test_the_skill_is_printed_and_written_without_a_server(alone: Cli, tmp_path: Path):
+    assert alone("skill").out == skill.skill() + "\n"
+    done = alone("skill", "--write", str(tmp_path / "skills"))
+    assert done.status == 0
+    folder = tmp_path / "skills" / "jupyter-diamond"
+    assert (folder / "SKILL.md").read_text() == skill.skill()
+    assert "\n## submit_task\n" in (folder / "reference.md").read_text()
