@@ -31,6 +31,8 @@ async def test_a_cell_runs_and_its_value_output_and_log_come_back(bench):
     assert [output["output_type"] for output in view.outputs] == ["stream", "execute_result"]
     log = await service.logs(task.id)
     assert "hello" in log.text
+    (before,) = await service.ledger.do(service.ledger.store.past_runs, done.digest, "")
+    assert (before.task, before.site, before.same, before.run_s > 0) == (done.id, "here", "digest", True)
 
 
 async def test_only_a_plan_that_is_shown_may_be_reordered(bench):
