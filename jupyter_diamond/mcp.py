@@ -7,6 +7,7 @@ approves.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -14,7 +15,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ STEP = "25s"
 PAUSES_S = (0.3, 1.0, 2.0, 3.0)
 """Between two tries to reach a server that does not answer; the last one again and again while it is waited."""
 
+_GROUPS = ("pool", "tasks", "groups", "drafting", "data", "site")
 Progress = Callable[[float, str], Awaitable[None]]
 
 
@@ -191,6 +193,14 @@ async def _wait(remote: Remote, arguments: dict[str, Any], agent: str, progress:
         await progress(min(waited, most_s), f"{answer.content.get('name', 'it')}: {answer.content.get('state', '?')}")
 
 
+def _groups(text: str) -> tuple[str, ...]:
+    named = tuple(each.strip() for each in text.split(",") if each.strip())
+    wrong = next((each for each in named if each not in _GROUPS), None)
+    if wrong is not None:
+        raise argparse.ArgumentTypeError(f"there is no group {wrong!r}; there are: {', '.join(_GROUPS)}")
+    return named
+
+
 def _agent_name(told: str | None) -> str:
     """The client's own name, as one of ours."""
     name = re.sub(r"[^A-Za-z0-9_.:@-]+", "-", told or "").strip("-._:@")[:64]
@@ -207,14 +217,13 @@ def _as_tool(spec: ToolSpec) -> types.Tool:
         inputSchema=spec.parameters,
         outputSchema={"type": "object"},
         annotations=types.ToolAnnotations(
-            title=spec.title, readOnlyHint=spec.kind == "read", destructiveHint=spec.destroys, idempotentHint=True,
-            openWorldHint=True,
+            readOnlyHint=spec.kind == "read", destructiveHint=spec.destroys, idempotentHint=True, openWorldHint=True
         ),
     )  # fmt: skip
 
 
-def make_server(remote: Remote) -> Server[Any, Any]:
-    """The MCP server over one Jupyter server."""
+def make_server(remote: Remote, groups: Collection[str] | None = None) -> Server[Any, Any]:
+    """The MCP server over one Jupyter server. ``groups``: which tools are listed beside the first; None for all."""
     from mcp import types
     from mcp.server.lowlevel import Server
 
@@ -223,7 +232,8 @@ def make_server(remote: Remote) -> Server[Any, Any]:
     server: Server[Any, Any] = Server("jupyter-diamond", version=__version__, instructions=INSTRUCTIONS)
 
     async def list_tools() -> list[types.Tool]:
-        return [_as_tool(spec) for spec in await remote.tools()]
+        specs = await remote.tools()
+        return [_as_tool(spec) for spec in specs if groups is None or spec.first or spec.group in groups]
 
     async def call_tool(name: str, arguments: dict[str, Any]) -> types.CallToolResult:
         context = server.request_context
@@ -246,12 +256,12 @@ def make_server(remote: Remote) -> Server[Any, Any]:
     return server
 
 
-async def serve() -> None:
+async def serve(groups: Collection[str] | None = None) -> None:
     """Serve stdin and stdout until the agent closes them."""
     from mcp.server.stdio import stdio_server
 
     remote = Remote()
-    server = make_server(remote)
+    server = make_server(remote, groups)
     try:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
@@ -259,14 +269,21 @@ async def serve() -> None:
         await remote.close()
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Start it; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m jupyter_diamond.mcp", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument(
+        "--groups", metavar="G,G", type=_groups,
+        help=f"list the first tools and those of these groups alone, of {','.join(_GROUPS)}; default: all. What is "
+        "not listed can be called all the same: more_tools describes it",
+    )  # fmt: skip
+    said = parser.parse_args(words)
     try:
         import mcp  # noqa: F401 - whether it is there
     except ImportError:
         sys.stderr.write(NEEDS + "\n")
         return 1
-    asyncio.run(serve())
+    asyncio.run(serve(said.groups))
     return 0
 
 

@@ -12,6 +12,7 @@ from jupyter_diamond.settings import DiamondAgent, DiamondApprovals
 from .chat.chats import Chats
 from .drafting.drafter import Drafter
 from .guard.guard import Guard
+from .guard.secrets import Secrets
 from .models.access import Models
 from .ranking import Ranker
 
@@ -34,9 +35,12 @@ class AgentDesk:
     ) -> None:
         self.service = service
         self.log = log
+        self._serverapp = serverapp
         self.guard = Guard(service, approvals or DiamondApprovals(), log)
         """Proposals, approvals, standing budgets, the switch, the audit."""
-        self.models = Models(settings or DiamondAgent(), log, service.ledger, warden=self.guard)
+        self.secrets = Secrets()
+        """What is left out of all that an agent is shown."""
+        self.models = Models(settings or DiamondAgent(), log, service.ledger, warden=self.guard, secrets=self.secrets)
         """The language model, where one is set up; the guard says whether it may be asked."""
         self.drafter = Drafter(service, self.models)
         """From words and code to a proposed envelope."""
@@ -55,6 +59,8 @@ class AgentDesk:
 
     async def start(self) -> None:
         """Start what works by itself. The service has started."""
+        provider = getattr(self._serverapp, "identity_provider", None)
+        self.secrets.know(getattr(provider, "token", None))
         await self.guard.start()
         await self.chats.start()
 

@@ -1,4 +1,7 @@
-"""The user's word about what agents propose, what is allowed beforehand, the switch and the audit."""
+"""The user's word about what agents propose, what is allowed beforehand, the switch and the audit.
+
+Whatever lets agents do more is asked of a person at a terminal: an agent that calls a program has none.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from datetime import datetime, timezone
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.proposal import OFF, Allowance, BudgetScope, Proposal, StandingBudget
+from jupyter_diamond.notebook.card_text import printable
 from jupyter_diamond.notebook.client import DiamondClient
 from jupyter_diamond.notebook.proposal_words import (
     allowed_text,
@@ -74,9 +78,10 @@ def _show(found: Proposal) -> None:
 def approve(client: DiamondClient, said: Namespace) -> int:
     """Show it, ask, approve what was shown, and have it done."""
     found = client.proposal(said.proposal)
-    if not said.yes and found.standing == "waiting":
-        _show(found)
-        if not _agreed():
+    if found.standing == "waiting":
+        if not said.json:
+            _show(found)
+        if not _agreed("approve", f"Approve {found.id}, as it is shown?"):
             say("Nothing was approved.")
             return FAILED
     done = client.approve(found.id, found.hash)
@@ -89,11 +94,11 @@ def approve(client: DiamondClient, said: Namespace) -> int:
     return DONE
 
 
-def _agreed() -> bool:
+def _agreed(what: str, question: str) -> bool:
     if not sys.stdin.isatty():
-        raise InvalidRequest("approve shows what would happen and asks first; add --yes where nobody can answer.")
-    sys.stdout.write("Approve it? [y/N] ")
-    sys.stdout.flush()
+        raise InvalidRequest(f"{what} asks a person first, and here is none: type it in a terminal of your own.")
+    sys.stderr.write(printable(f"{question} [y/N] "))
+    sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -135,6 +140,9 @@ def budget(client: DiamondClient, said: Namespace) -> int:
     allowance = Allowance(
         amounts=tuple(said.amount or ()), jobs=said.jobs, transferred_bytes=said.bytes, model_tokens=said.tokens
     )
+    if not _agreed("budget set", "Let agents act within this without asking each time?"):
+        say("Nothing was set.")
+        return FAILED
     made = client.set_budget(scope, allowance, lasts_s=float(parse_friendly(said.how_long)))
     text = f"{allowed_text(made)}, {scope_text(made)}, until {wall_clock(made.expires_at, _now())}."
     return _told(made, said, f"Agents may use {text} jupyter diamond budget revoke {made.id} ends it.")
@@ -150,6 +158,9 @@ def _told(budget: StandingBudget, said: Namespace, sentence: str) -> int:
 
 def agents(client: DiamondClient, said: Namespace) -> int:
     """Whether agents may act; on, off."""
+    if said.switch == "on" and not _agreed("agents on", "Let agents propose, and do what you approve or have allowed?"):
+        say("Agents stay as they are.")
+        return FAILED
     found = client.agents() if said.switch is None else client.switch_agents(on=said.switch == "on")
     if said.json:
         as_json(found)

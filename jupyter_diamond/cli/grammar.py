@@ -150,8 +150,8 @@ VERBS: tuple[Verb, ...] = (
         ),
     ),
     Verb(
-        "approve", "Say yes to a proposal: it is shown, and done at once, exactly as it was shown.",
-        (_PROPOSAL, _arg("--yes", action="store_true", help="do not ask first")),
+        "approve", "Say yes to a proposal: it is shown, you are asked, and it is done at once, just as it was shown.",
+        (_PROPOSAL,),
     ),
     Verb("deny", "Say not now to a proposal.", (_PROPOSAL, _arg("--reason", metavar="WHY", help="why, for the agent"))),
     Verb("budgets", "What agents may use without asking each time, and what was taken of it."),

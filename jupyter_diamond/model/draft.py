@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,7 @@ from .base import UtcTime, Value
 from .envelope import Envelope, Size
 from .states import State
 
+Bytes = Annotated[int, Field(ge=0, le=1 << 60)]
 DraftSource = Literal["rules", "model", "history"]
 """Our own reading of the code; a language model's; what the same code took before."""
 
@@ -23,9 +24,9 @@ class DraftRequest(Value):
     language: Literal["python", "bash"] = "python"
     given: dict[str, str] = Field(default_factory=dict)
     """Options that the user has set, as on the cell's line (``gpus``: ``1-4``): they are kept as they are."""
-    sizes: dict[str, int] = Field(default_factory=dict)
+    sizes: dict[str, Bytes] = Field(default_factory=dict, max_length=10_000)
     """Bytes of the files that the code names, as seen by whoever asks: the kernel, the command line."""
-    values: dict[str, int] = Field(default_factory=dict)
+    values: dict[str, Bytes] = Field(default_factory=dict, max_length=10_000)
     """Bytes of the variables that would travel."""
     digest: str | None = None
     """Of the capture, where there is one: what the same code took before is looked up by it."""

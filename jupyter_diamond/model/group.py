@@ -135,6 +135,7 @@ class GroupSubmitted(Value):
 class MemberResult(Value):
     """What one member brought back: its receipt, and its small values as base64 by file (``result/NAME``).
 
+    ``left`` are the files of those values that are fetched one by one, of the sizes that the receipt names.
     ``key`` is that of its attempt: a kernel opens nothing that is not signed with it.
     """
 
@@ -144,6 +145,7 @@ class MemberResult(Value):
     manifest: Manifest
     key: str
     inline: dict[str, str] = Field(default_factory=dict)
+    left: tuple[str, ...] = ()
 
 
 class MissingResult(Value):
@@ -157,14 +159,15 @@ class MissingResult(Value):
 class GroupResults(Value):
     """The results of the members that have ended, by index.
 
-    ``next``: there are more, ask again with ``after`` this index; None: that is all. What is larger than may travel
-    inline is in the receipts, and is fetched file by file.
+    ``next``: there are more, ask again with ``after`` this index; None: that is all. ``bytes`` of values are in this
+    answer, which is bounded however many they are; what is larger than may travel inline is fetched file by file.
     """
 
     group: str
     members: tuple[MemberResult, ...] = ()
     missing: tuple[MissingResult, ...] = ()
     next: int | None = None
+    bytes: int = 0
 
 
 class MemberSummary(TaskSummary):

@@ -44,6 +44,8 @@ class Completer:
             return None
         if words[0] == "%diamond":
             return self._of_line(words)
+        if words[0] == "%%diamond" and first_line:
+            return ["draft"] if len(words) == 2 else self._of_line(words)
         if words[0] == "%%diamond_submit" and first_line:
             return self._of_cell(words)
         return None

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from IPython.display import display
 
-from jupyter_diamond.agent.drafting.code import files_named
 from jupyter_diamond.cell.capture import Capture, capture
 from jupyter_diamond.cell.history import IPythonHistory
 from jupyter_diamond.cell.pack import pack
+from jupyter_diamond.cell.reading.code import files_named
 from jupyter_diamond.cell.spec import Statement
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.draft import Draft, DraftRequest
@@ -127,9 +127,9 @@ def show(draft: Draft, paste: str, *, sends: bool = False) -> None:
 
 def head_text(draft: Draft, *, sends: bool = False) -> Text:
     """What is drafted and how sure that is."""
-    by = f", with {draft.model}" if draft.source == "model" and draft.model else ""
+    by = f" with {draft.model}" if draft.source == "model" and draft.model else " by our own rules"
     sent = "It is sent with these options." if sends else "Nothing was sent."
-    return Text(f"{draft.rationale}\nA draft{by}; confidence {draft.confidence:.2f} of 1. {sent}")
+    return Text(f"{draft.rationale}\nA draft{by}, confidence {draft.confidence:.2f} of 1. {sent}")
 
 
 def _by_reason(refusals: Iterable[str]) -> list[str]:

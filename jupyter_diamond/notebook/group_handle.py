@@ -18,7 +18,7 @@ from .consumers import Callback
 from .explanation import Explanation
 from .group_calls import GroupAct
 from .group_card import GROUP, plain, static_bundle
-from .group_results import Loaded, load_member, results_table
+from .group_results import LARGE_BYTES, Loaded, Room, load_member, results_table
 from .group_story import every_group_event, group_story
 from .group_words import failures, numbers, state_of
 from .handle import FOLLOW_S, TaskHandle
@@ -133,14 +133,15 @@ class GroupHandle:
                 await asyncio.wait_for(ended.wait(), FOLLOW_S)
         return await asyncio.to_thread(self.results)
 
-    def results(self) -> pd.DataFrame:
+    def results(self, at_most: int = LARGE_BYTES) -> pd.DataFrame:
         """What there is now: a row a member that has begun, by its number; it does not wait.
 
         Columns: what each was given, state, place, seconds waited and run, charge, cause, and the value of each name
-        of ``--out``. What failed has its cause there; nothing is raised for it.
+        of ``--out``. What failed has its cause there; nothing is raised for it. Of values that are too large to come
+        with the table, ``at_most`` bytes are fetched; ``fit[17].result()`` brings any that is left.
         """
         group, members = self.group, self._members()
-        self._load(group, members)
+        self._load(group, members, Room(at_most))
         loaded = {index: found for index, (_, found) in self._loaded.items()}
         return results_table(group, members, loaded, datetime.now(timezone.utc))
 
@@ -152,7 +153,7 @@ class GroupHandle:
         bare = self.group.model_copy(update={"outputs": ()})
         return results_table(bare, members, {}, datetime.now(timezone.utc))
 
-    def _load(self, group: Group, members: tuple[MemberSummary, ...]) -> None:
+    def _load(self, group: Group, members: tuple[MemberSummary, ...], room: Room) -> None:
         """Bring the values that are not here yet; a member's are kept until another attempt of it has some."""
         fresh = [member for member in members if self._loaded.get(member.index or 0, (0,))[0] < member.attempts]
         if not group.outputs or not any(member.state.terminal for member in fresh):
@@ -162,8 +163,8 @@ class GroupHandle:
             page = self._session.client.group_results(self.id, after if after >= 0 else None)
             for result in page.members:
                 if self._loaded.get(result.index, (0,))[0] < result.attempt:
-                    found = load_member(result, group.outputs, self._session.client)
-                    self._loaded[result.index] = (result.attempt, found)
+                    found = load_member(result, group.outputs, self._session.client, room)
+                    self._loaded[result.index] = (0 if room.refused else result.attempt, found)
             for gone in page.missing:
                 self._loaded.setdefault(gone.index, (0, ({}, "")))
             after = page.next

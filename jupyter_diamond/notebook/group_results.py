@@ -11,6 +11,7 @@ from jupyter_diamond.cell.result import load_value
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.charge import Charge
 from jupyter_diamond.model.group import INDEX, Group, MemberResult, MemberSummary
+from jupyter_diamond.parsing.memory import to_words
 from jupyter_diamond.placement.words import charge as amount
 
 from .client import DiamondClient
@@ -21,21 +22,45 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OWN = ("state", "place", "waited s", "ran s", "charge", "cause")
+LARGE_BYTES = 1 << 30
+"""So much of larger values comes into a kernel with one table; those of a thousand members would not fit into it."""
 Values = dict[str, Any]
 Loaded = tuple[Values, str]
 """What one member brought back, and why something of it did not come."""
 
 
-def load_member(result: MemberResult, names: Iterable[str], client: DiamondClient) -> Loaded:
+class Room:
+    """How many bytes of values that do not come with the table may still be fetched for it."""
+
+    def __init__(self, at_most: int) -> None:
+        self._left = at_most
+        self.refused = False
+        """Of the last member some value was not."""
+
+    def takes(self, size: int) -> bool:
+        """Whether there is room for so many more; then it is taken."""
+        fits = size <= self._left
+        self._left -= size if fits else 0
+        self.refused |= not fits
+        return fits
+
+
+def load_member(result: MemberResult, names: Iterable[str], client: DiamondClient, room: Room) -> Loaded:
     """The values of one member: those that came inline, the larger ones fetched. Never raises for what is missing."""
     found: Values = {}
+    room.refused = False
     troubles = [f"`{gone.name}` did not come back: {gone.why}" for gone in result.manifest.missing]
     wanted = set(names)
     for file in result.manifest.values:  # noqa: PD011 - no table
         if file.name not in wanted:
             continue
+        packed = result.inline.get(file.file)
+        if packed is None and not room.takes(file.bytes):
+            troubles.append(
+                f"`{file.name}` ({to_words(file.bytes)}) is not fetched with so many others; ask for it alone."
+            )
+            continue
         try:
-            packed = result.inline.get(file.file)
             data = client.file(result.task_id, file.file) if packed is None else base64.b64decode(packed)
             found[file.name] = load_value(file, data, result.key)
         except DiamondError as fault:

@@ -37,7 +37,9 @@ class ToolHandler(PollHandler):
         asked = self.form(ToolCall)
         channel = f"mcp:{asked.session}" if asked.session else "rest"
         by = speaker(self.current_user.username, channel=channel, agent=asked.agent)
-        self.answer(await self.poll(self.agent.tools.call(name, asked.arguments, by)))
+        answer = self.agent.tools.call(name, asked.arguments, by)
+        # who waits may go; what acts is never cut short because nobody listens any more
+        self.answer(await (self.poll(answer) if name == "wait_task" else answer))
 
 
 class SkillHandler(DiamondHandler):

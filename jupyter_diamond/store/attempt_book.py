@@ -17,7 +17,7 @@ from . import attempt_rows, bulk, charges, eventlog, loading
 from .database import Database
 from .eventlog import Fact
 from .order import may_move
-from .rows import attempt_of, attempt_row, remember, unknown
+from .rows import attempt_of, attempt_row, forget, remember, unknown
 from .schema import attempts, events, tasks
 
 _UNSEEN = object()
@@ -161,6 +161,8 @@ def _read(connection: Connection, wanted: Sequence[Change]) -> dict[tuple[str, i
     query = select(attempts.c.task_id, attempts.c.n, attempts.c.body, attempts.c.last_seen_at)
     rows = connection.execute(query.where(bulk.among(attempts.c.task_id, (each.task_id for each in wanted)))).all()
     found = {(task_id, n): attempt_of(body, seen) for task_id, n, body, seen in rows if (task_id, n) in asked}
+    for _, _, body, _ in rows:
+        forget(body)
     for task_id, n in asked - found.keys():
         raise unknown(f"{task_id} attempt {n}")
     return found

@@ -24,8 +24,8 @@ _STATES = {state.value: (state, state.phase, state.outcome) for state in State}
 
 
 _READ: dict[str, Attempt] = {}
-_MOST_READ = 4096
-"""Some megabytes."""
+_MOST_READ = 12_000
+"""As many as a group has at most, with some of what they were; their values are in use elsewhere, too."""
 
 
 class Whole:
@@ -94,6 +94,11 @@ def remember(body: str, attempt: Attempt) -> None:
     if len(_READ) > _MOST_READ:
         for old in list(_READ)[: _MOST_READ // 4]:
             del _READ[old]
+
+
+def forget(body: str) -> None:
+    """What nobody will read again, as it is about to change."""
+    _READ.pop(body, None)
 
 
 def attempt_of(body: str, last_seen_at: float | None) -> Attempt:

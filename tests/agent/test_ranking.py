@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 
 import pytest
 import pytest_asyncio
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
+from jupyter_diamond.agent.desk import AgentDesk
 from jupyter_diamond.agent.models.access import Models
 from jupyter_diamond.agent.ranking import Ranker
+from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.model.decision import Verdict
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.proposal import Speaker
@@ -155,3 +158,15 @@ async def test_a_late_model_changes_nothing(decision):
         await models.close()
     assert "did not answer in time" in found.ranking
     assert found.model_copy(update={"ranking": ""}) == decision
+
+
+@pytest.mark.parametrize(
+    ("ranking", "model", "on"), [(True, "openai:m", True), (True, "", False), (False, "openai:m", False)]
+)
+async def test_a_model_orders_plans_only_where_the_user_turned_it_on(ranking, model, on, tmp_path):
+    ledger = Ledger(tmp_path / "store.sqlite")
+    await ledger.open()
+    service = SimpleNamespace(ledger=ledger, reorder=None, on_change=lambda _listener: None)
+    AgentDesk(service, log=logging.getLogger("tests"), settings=DiamondAgent(ranking=ranking, model=model))
+    assert (service.reorder is not None) == on
+    await ledger.close()

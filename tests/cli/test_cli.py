@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import pty
 import re
 import subprocess
 import sys
@@ -13,10 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_diamond.agent.tools import skill
+from jupyter_diamond.agent.tools.registry import all_specs
 from jupyter_diamond.cli.grammar import VERBS, parser
 from jupyter_diamond.cli.main import WITH_SERVER, WITHOUT_SERVER, act
 from tests.cli.conftest import Cli
 from tests.live.jupyter import JupyterServer
+from tests.live.model_stub import ModelStub, call
+
+CANARY = "sk-canary-of-the-command-line"
 
 LOOKS = [
     ("status",),
@@ -31,6 +37,21 @@ LOOKS = [
     ("env", "here"),
     ("doctor",),
 ]
+
+
+@pytest.fixture(scope="module")
+def stub():
+    with ModelStub() as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, stub):
+    """With a language model, which only drafts ask."""
+    model = {"JUPYTER_DIAMOND_MODEL": "local:stub", "JUPYTER_DIAMOND_MODEL_URL": stub.url}
+    env = {**model, "JUPYTER_DIAMOND_MODEL_KEY": CANARY}
+    with JupyterServer(tmp_path_factory.mktemp("cli"), env=env) as started:
+        yield started
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
@@ -238,20 +259,20 @@ def test_a_verb_that_asks_the_server_loads_neither_its_engine_nor_its_store(alon
     assert loaded.isdisjoint({"jupyter_diamond.service", "jupyter_diamond.store", "sqlalchemy", "numpy"})
 
 
-def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
-    code = "from joblib import Parallel\nParallel(n_jobs=1)(work)\n"
-    script, notebook = tmp_path / "train.py", tmp_path / "train.ipynb"
-    script.write_text(code)
-    notebook.write_text(
-        json.dumps({"cells": [{"cell_type": "code", "source": code}, {"cell_type": "markdown", "source": "x"}]})
-    )
-    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M")
-    assert (said.status, "%%diamond_submit NAME --cpus 1 --memory 64M --time 2h" in said.out) == (0, True), said
-    assert "line 2: Parallel(n_jobs=1)(work)" in said.out
-    assert cli.json("draft", str(notebook))["options"] == {"cpus": "1"}
-    refused = cli("draft", "-", stdin="import torch\nmodel.cuda()\n")
-    assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
-    assert cli("draft", str(tmp_path / "none.py")).status == 2
+def at_a_terminal(cli: Cli, answer: str, *words: str) -> str:
+    """What a person is told who answers there."""
+    master, slave = pty.openpty()
+    try:
+        os.write(master, f"{answer}\n".encode())
+        command = [sys.executable, "-c", "from jupyter_diamond.cli import main; main()", *words]
+        done = subprocess.run(
+            command, env=cli.env, stdin=slave, capture_output=True, text=True, timeout=120, check=False
+        )
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert "[y/N]" in done.stderr
+    return done.stdout
 
 
 def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
@@ -264,9 +285,12 @@ def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
     shown = cli("proposals", proposal)
     assert "waits for your word until" in shown.out
     assert "#!/bin/bash" in shown.out
-    unasked = cli("approve", proposal)
-    assert (unasked.status, "add --yes" in unasked.err) == (2, True)
-    done = cli.json("approve", proposal, "--yes")
+    for words in (("approve", proposal), ("budget", "set", "--jobs", "1"), ("agents", "on")):
+        unasked = cli(*words)
+        assert (unasked.status, "asks a person first" in unasked.err) == (2, True)
+    assert "Nothing was approved." in at_a_terminal(cli, "n", "approve", proposal)
+    assert "Done: jupyter diamond task t" in at_a_terminal(cli, "y", "approve", proposal)
+    done = cli.json("proposals", proposal)
     assert done["standing"] == "done"
     assert cli.json("task", done["task"])["by"] == "Coder"
     assert cli("proposals").out == "No proposal waits for your word.\n"
@@ -275,11 +299,12 @@ def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
     second = cli.json("tool", "submit_task", "name=other", "source=answer = 43", "--as", "Coder")["content"]
     denied = cli("deny", second["needs_approval"]["proposal"], "--reason", "not now")
     assert "It is not done." in denied.out
-    refused = cli("approve", second["needs_approval"]["proposal"], "--yes")
+    refused = cli("approve", second["needs_approval"]["proposal"])
     assert (refused.status, "said not now: not now" in refused.err) == (1, True)
 
     assert cli("budgets").out == "Agents ask before everything: no standing budget is set.\n"
-    budget = cli.json("budget", "set", "--jobs", "1", "--agent", "Coder", "--per-day", "--for", "8h")
+    at_a_terminal(cli, "y", "budget", "set", "--jobs", "1", "--agent", "Coder", "--per-day", "--for", "8h")
+    (budget,) = cli.json("budgets")["budgets"]
     covered = cli.json("tool", "submit_task", "name=third", "source=answer = 44", "--as", "Coder")
     assert "needs_approval" not in covered["content"], covered
     row = cli("budgets").out.splitlines()[1]
@@ -290,10 +315,92 @@ def test_an_agent_proposes_and_the_user_says_yes_not_now_and_no_more(cli):
     assert "Agents are switched off" in cli("agents", "off").out
     off = cli("tool", "submit_task", "name=fourth", "source=answer = 45", "--as", "Coder")
     assert (off.status, "policy_blocked" in off.out) == (1, True)
-    assert "Agents may propose" in cli("agents", "on").out
+    assert "Agents may propose" in at_a_terminal(cli, "y", "agents", "on")
 
     lines = [json.loads(line) for line in cli("audit").out.splitlines()]
     assert [line["what"] for line in lines if line["subject"] == f"proposal:{proposal}"] == [
         "proposal.made", "proposal.approved", "act.begun", "act.done",
     ]  # fmt: skip
     assert cli("audit", "--verify").out.startswith(f"{len(lines)} lines, each follows from the one before.")
+
+
+def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
+    code = "from joblib import Parallel\nParallel(n_jobs=1)(work)\n"
+    script, notebook = tmp_path / "train.py", tmp_path / "train.ipynb"
+    script.write_text(code)
+    notebook.write_text(
+        json.dumps({"cells": [{"cell_type": "code", "source": code}, {"cell_type": "markdown", "source": "x"}]})
+    )
+    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M", "--no-model")
+    assert (said.status, "%%diamond_submit NAME --cpus 1 --memory 64M --time 2h" in said.out) == (0, True), said
+    assert "line 2: Parallel(n_jobs=1)(work)" in said.out
+    assert cli.json("draft", str(notebook), "--no-model")["options"] == {"cpus": "1"}
+    refused = cli("draft", "-", "--no-model", stdin="import torch\nmodel.cuda()\n")
+    assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
+    assert cli("draft", str(tmp_path / "none.py")).status == 2
+
+
+def test_a_draft_with_a_model_and_with_agents_switched_off(cli, stub, server, tmp_path):
+    script = tmp_path / "work.py"
+    script.write_text("print('hello')\n")
+    stub.play([call("final_result", {"time": "10m", "rationale": "It only prints.", "confidence": 0.7})])
+    found = cli.json("draft", str(script))
+    assert (found["source"], found["model"], found["options"]) == ("model", "local:stub", {"time": "10m"}), found
+    assert stub.asked[0].headers["authorization"] == f"Bearer {CANARY}"
+    assert "print('hello')" in stub.prompts
+    assert CANARY not in stub.prompts + json.dumps(found) + server.log.read_text(errors="replace")
+    assert cli("agents", "off").status == 0
+    off = cli("draft", str(script))
+    assert "switched off" in off.out
+    assert "The draft of our own rules is shown instead." in off.out
+    assert "Agents may propose" in at_a_terminal(cli, "y", "agents", "on")
+    assert stub.calls == 1
+
+
+# ---- the tools of agents, and the file that teaches them
+
+
+def test_tools_are_listed_and_described(cli: Cli):
+    listed = cli("tools").out
+    for spec in all_specs():
+        assert spec.name in listed
+    assert {each["name"] for each in cli.json("tools")["tools"]} == {spec.name for spec in all_specs()}
+    one = cli("tools", "find_idle").out
+    assert "find_idle (pool, looks)" in one
+    assert "gpu_memory" in one
+    nothing = cli("tools", "nope")
+    assert (nothing.status, "jupyter diamond tools lists them" in nothing.err) == (2, True)
+
+
+def test_a_tool_is_called_and_what_changes_something_waits_for_a_word(cli: Cli, tmp_path: Path):
+    source = tmp_path / "fit.py"
+    source.write_text("x = 1\n")
+    looked = cli("tool", "find_idle", "cpus=1", "time=10m")
+    assert (looked.status, json.loads(looked.out)["places_in_all"]) == (0, 1)
+    asked = cli("tool", "submit_task", "name=cli_fit", f"source=@{source}", "time=5m", "--as", "claude", "--json")
+    proposal = asked.json["content"]["needs_approval"]["proposal"]
+    assert cli("tool", "get_proposal", f"proposal={proposal}").json["standing"] == "waiting"
+    assert not any(task["name"] == "cli_fit" for task in cli.json("tasks")["tasks"])
+    options = cli("tool", "plan_placement", 'options={"objective": "earliest_start"}')
+    assert options.json["objective"] == "earliest_start"
+
+
+def test_what_is_wrong_is_said_with_what_to_write(cli: Cli):
+    for words, said in (
+        (("find_idle", "gpus"), "is no argument; write NAME=VALUE"),
+        (("find_idle", "options={1"), "is no JSON"),
+        (("submit_task", "source=@/no/such/file"), "cannot be read"),
+    ):
+        got = cli("tool", *words)
+        assert (got.status, said in got.err) == (2, True), got
+    got = cli("tool", "find_idle", "gpu=1")
+    assert (got.status, "did you mean `gpus`?" in got.json["message"]) == (1, True)
+
+
+def test_the_skill_is_printed_and_written_without_a_server(alone: Cli, tmp_path: Path):
+    assert alone("skill").out == skill.skill() + "\n"
+    done = alone("skill", "--write", str(tmp_path / "skills"))
+    assert done.status == 0
+    folder = tmp_path / "skills" / "jupyter-diamond"
+    assert (folder / "SKILL.md").read_text() == skill.skill()
+    assert "\n## submit_task\n" in (folder / "reference.md").read_text()

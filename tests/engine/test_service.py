@@ -33,6 +33,22 @@ async def test_a_cell_runs_and_its_value_output_and_log_come_back(bench):
     assert "hello" in log.text
 
 
+async def test_only_a_plan_that_is_shown_may_be_reordered(bench):
+    service = await bench.start()
+    asked = []
+
+    async def reorder(decision):
+        asked.append(decision)
+        return decision.model_copy(update={"ranking": "turned around"})
+
+    service.reorder = reorder
+    assert (await service.plan(Envelope())).ranking == "turned around"
+    task = await bench.submit(service, "x = 1")
+    assert len(asked) == 1
+    assert (await service.decision(task.id)).ranking == ""
+    await ended(service, task)
+
+
 async def test_a_lot_without_a_seed_is_drawn_and_recorded(bench):
     service = await bench.start()
     drawn = {(await service.plan(Envelope(objective="random"))).seed for _ in range(3)}

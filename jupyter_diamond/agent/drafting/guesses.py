@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
+from jupyter_diamond.cell.reading.facts import CodeFacts, Named, Shown
 from jupyter_diamond.model.draft import Reason
 from jupyter_diamond.model.envelope import Span
 from jupyter_diamond.parsing.memory import GIB, to_words
 
-from .facts import CodeFacts, Named, Shown
 from .families import DType, Size, counted, inference_bytes, size_of, training_bytes
 
 MOST_RANKS = 128

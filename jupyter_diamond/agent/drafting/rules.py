@@ -11,16 +11,17 @@ Pure: no clock, no files, no network. Confidence is counted by rules that can be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 
+from jupyter_diamond.cell.reading.code import read_code
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.draft import Draft, DraftRequest, DraftSource, PastRun, Reason
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.parsing.durations import to_friendly
 from jupyter_diamond.parsing.spans import parse_span
 
-from .code import read_code
 from .guesses import Guesses
 from .past import reasons_of
 from .pool import Pool
@@ -52,6 +53,8 @@ def draft(request: DraftRequest, *, pool: Pool, now: datetime, past: tuple[PastR
     unknown = [*words.notes, *_unknown(guesses, kept, given)]
     if facts.unreadable:
         unknown.append(f"The code could not be read: {facts.unreadable}.")
+    if re.search(r"^#SBATCH", request.code, re.MULTILINE):
+        unknown.append("Lines of #SBATCH were not read: %diamond import turns them into options.")
     if not request.code.strip():
         unknown.append("There is no code, so the draft knows what the words say, and nothing else.")
     problems += left_out

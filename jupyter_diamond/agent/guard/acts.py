@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jupyter_diamond.engine.allowed import allowed
 from jupyter_diamond.engine.batch import newest
+from jupyter_diamond.engine.intake import twin_of
 from jupyter_diamond.engine.smoke import smoke_job
-from jupyter_diamond.errors import ApprovalVoid, Conflict, Infeasible, InvalidRequest, NotFound, OverBudget
+from jupyter_diamond.errors import (
+    ApprovalVoid,
+    Conflict,
+    Infeasible,
+    InvalidRequest,
+    NotFound,
+    OverBudget,
+    PolicyBlocked,
+)
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.charge import Charge
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.group import Group, GroupRequest
-from jupyter_diamond.model.proposal import Act, Proposal, Terms
+from jupyter_diamond.model.proposal import OFF, Act, Proposal, Terms
 from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Task, TaskRequest
 from jupyter_diamond.placement import words
@@ -44,16 +53,33 @@ class Acts:
 
     def __init__(self, service: DiamondService) -> None:
         self._service = service
+        self.off = False
+        """Agents were switched off: what has begun is not done any more either."""
 
     # ---- what it would be
 
     async def submission(self, act: Act, request: Request, bundle: bytes) -> tuple[Planned, Request]:
-        """Plan it, and bind it to the place and the size. Raises Infeasible, OverBudget, NotFound."""
-        first = self._possible(await self._decided(one(request)))
+        """Plan it, and bind it to the place and the size. Raises Infeasible, OverBudget, NotFound, Conflict.
+
+        Where the user lets a model order the places that passed every rule, its order counts here, and here alone.
+        """
+        await self._check(one(request), bundle)
+        first = await self._decided(one(request))
+        if self._service.reorder is not None:
+            first = await self._service.reorder(first)
+        first = self._possible(first)
         assert first.choice is not None, "a decision that is possible has a choice"
         bound = pinned(request, first.choice)
         planned = await self.bound(act, bound, bundle)
         return planned._replace(why=first.sentence), bound
+
+    async def _check(self, request: TaskRequest, bundle: bytes) -> None:
+        """What would be refused when it is done need not be approved first."""
+        if sha256(bundle) != request.bundle_sha256:
+            raise InvalidRequest("The inputs are not those that the request names; nothing was proposed.")
+        if not request.again:
+            ledger, notebook = self._service.ledger, request.notebook.path
+            twin_of(request, await ledger.do(ledger.store.active_same_name, request.name, notebook))
 
     async def bound(self, act: Act, request: Request, bundle: bytes) -> Planned:
         """What a request that is bound already would be now. Raises Infeasible, OverBudget, NotFound."""
@@ -144,7 +170,7 @@ class Acts:
             envelope = envelope.model_copy(update={"site": None, "partition": None, "account": None})
         if isinstance(found, Group):  # its members go to several places
             return Planned(terms=terms.model_copy(update={"charge": Charge()}), title=title)
-        return self._elsewhere(found, terms, title, self._possible(await self._service.plan(envelope)))
+        return self._elsewhere(found, terms, title, self._possible(await self._service.engine.planner.plan(envelope)))
 
     @staticmethod
     def _elsewhere(found: Task, terms: Terms, title: str, decision: Decision) -> Planned:
@@ -193,6 +219,7 @@ class Acts:
         now = await self.other(terms.act, _asked_of(terms), _arguments(terms), data)
         if said := difference(terms, now.terms):
             raise ApprovalVoid(said)
+        self._check_switch()
         if terms.act == "execute":
             done = await self._service.execute(terms.site or "", terms.arguments["command"])
             return Outcome(result=f"exit {done.exit}\n{done.stdout}{done.stderr}"[:_RESULT_CHARS])
@@ -210,8 +237,14 @@ class Acts:
             await acts[terms.act](ref, by)
         return Outcome(task=ref)
 
+    def _check_switch(self) -> None:
+        """Right before the act: a site's numbers may have been waited for since it was allowed to begin."""
+        if self.off:
+            raise PolicyBlocked(OFF)
+
     async def _submit(self, proposal: Proposal, request: Request, data: bytes) -> Outcome:
         def agreed(decision: Decision) -> None:
+            self._check_switch()
             now = self._terms(proposal.terms.act, request, data, self._possible(decision))
             if said := difference(proposal.terms, now.terms) or later(proposal, now.starts_in_s):
                 raise ApprovalVoid(said)

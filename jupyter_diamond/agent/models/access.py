@@ -13,6 +13,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, M
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from jupyter_diamond.agent.guard.secrets import Secrets
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.errors import DiamondError, ModelProblem
 from jupyter_diamond.model.base import from_epoch
@@ -74,6 +75,7 @@ class Models:
         ledger: Ledger | None = None,
         *,
         warden: Warden | None = None,
+        secrets: Secrets | None = None,
         make: Maker = build,
         environ: Mapping[str, str] = os.environ,
         keyring: Keyring | None = None,
@@ -81,6 +83,8 @@ class Models:
         self.settings, self._log, self._ledger = settings, log, ledger
         self.warden = warden
         """Set by whoever makes the guard."""
+        self.secrets = secrets or Secrets(environ)
+        """What is blotted out of every prompt."""
         self._make, self._environ, self._keyring = make, environ, keyring
         self._model: Model | None = None
         self._secret: str | None = None
@@ -191,7 +195,6 @@ class Turn:
         from pydantic_ai.usage import UsageLimits
 
         from .turns import mended
-        from .watched import Watched
 
         settings = self._models.settings
         most = min(settings.turn_requests, requests or settings.turn_requests)
@@ -199,7 +202,7 @@ class Turn:
         with capture_run_messages() as said:
             try:
                 running = agent.run(
-                    prompt, model=Watched(self._model, self, timeout_s=settings.timeout_s), deps=deps,
+                    prompt, model=self._watched(), deps=deps,
                     message_history=list(history) or None, model_settings=bounds,
                     usage_limits=UsageLimits(request_limit=most),
                     event_stream_handler=None if events is None else self._bounded(events), **more,
@@ -211,6 +214,12 @@ class Turn:
                     problem.history = tuple(mended(said or list(history), problem.message))
                 raise problem from None
         return self._answered(result)
+
+    def _watched(self) -> Model:
+        from .watched import Watched
+
+        secrets, seconds = self._models.secrets, self._models.settings.timeout_s
+        return Watched(self._model, self, timeout_s=seconds, blot=secrets.blot_all)
 
     def _answered(self, result: Any) -> Answered:
         measured = [each for each in self.taken if each.outcome == "ok"]

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
@@ -19,6 +20,8 @@ from jupyter_diamond.errors import DiamondError, ModelProblem
 MOST_ANSWER = 200_000
 """Characters of one answer, its calls of tools included. Nothing that we ask for is longer."""
 TRIES = 3
+FIRST_REST_S = 0.5
+"""Where the provider does not say how long to rest."""
 LONGEST_REST_S = 30.0
 """A provider that wants a longer rest than this is not waited for: the user is told instead."""
 _AGAIN = frozenset({"throttled", "failed", "dropped", "unreachable"})
@@ -52,9 +55,10 @@ class Watch(Protocol):
 class Watched(WrapperModel):
     """Another model, watched."""
 
-    def __init__(self, wrapped: Model, watch: Watch, *, timeout_s: float) -> None:
+    def __init__(self, wrapped: Model, watch: Watch, *, timeout_s: float, blot: Callable[[Any], Any]) -> None:
+        """``blot`` takes secrets out of text, and out of JSON with texts in it."""
         super().__init__(wrapped)
-        self._watch, self._timeout_s = watch, timeout_s
+        self._watch, self._timeout_s, self._blot = watch, timeout_s, blot
 
     async def request(
         self,
@@ -65,7 +69,7 @@ class Watched(WrapperModel):
         """One answer."""
 
         async def ask() -> ModelResponse:
-            asking = self.wrapped.request(messages, model_settings, model_request_parameters)
+            asking = self.wrapped.request(blotted(messages, self._blot), model_settings, model_request_parameters)
             return await asyncio.wait_for(asking, self._patience())
 
         answer: ModelResponse = await self._tried(ask)
@@ -84,7 +88,8 @@ class Watched(WrapperModel):
         opened: list[StreamedResponse] = []
 
         async def ask() -> Any:
-            stream = self.wrapped.request_stream(messages, model_settings, model_request_parameters, run_context)
+            told = blotted(messages, self._blot)
+            stream = self.wrapped.request_stream(told, model_settings, model_request_parameters, run_context)
             return stream, await stream.__aenter__()  # not in another task: what it opens is closed in this one
 
         outcome = "cancelled"
@@ -136,8 +141,22 @@ class Watched(WrapperModel):
         """How long to rest before the next try; None: there is none."""
         if not isinstance(problem, ModelProblem) or problem.kind not in _AGAIN or at + 1 >= TRIES:
             return None
-        rest_s = problem.retry_after_s if problem.retry_after_s is not None else 0.25 * 4**at
+        rest_s = problem.retry_after_s if problem.retry_after_s is not None else FIRST_REST_S * 4**at
         return rest_s if rest_s <= min(LONGEST_REST_S, self._watch.left_s()) else None
+
+
+def blotted(messages: list[ModelMessage], blot: Callable[[Any], Any]) -> list[ModelMessage]:
+    """The same messages without secrets; what an agent had asked a tool for stays as it was."""
+    told: list[Any] = [*messages]
+    return [replace(each, parts=[_blotted(part, blot) for part in each.parts]) for each in told]
+
+
+def _blotted(part: Any, blot: Callable[[Any], Any]) -> Any:
+    content = getattr(part, "content", None)
+    if isinstance(content, list | tuple):  # of a prompt with pictures: only its texts are ours to read
+        told = [blot(each) if isinstance(each, str | dict) else each for each in content]
+        return replace(part, content=told)
+    return replace(part, content=blot(content)) if isinstance(content, str | dict) else part
 
 
 @asynccontextmanager

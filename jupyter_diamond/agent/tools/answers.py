@@ -36,9 +36,29 @@ def foreign(text: str | None, source: str, limit: int = 2000) -> Foreign | None:
     return Foreign(text, source, limit) if text else None
 
 
+MOST_WORDS = 4
+LEFT_OUT = "(a name that reads as a sentence: left out)"
+_SENTENCES = ("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions",)
+"""Of Slurm's own."""
+
+
+def odd(text: str) -> bool:
+    """Whether a name reads as a sentence, spaces or not: nobody calls a partition so, but who wants to be obeyed."""
+    return len(re.findall(r"[^\W\d_]{3,}", text)) > MOST_WORDS and text.strip("()") not in _SENTENCES
+
+
 def word(text: object, most: int = 64) -> str:
     """A scheduler's word (a partition, a raw state, a host), of which nothing but a word may come through."""
-    return re.sub(r"[^\w .:,@+/=\[\]()%-]", "?", str(text), flags=re.ASCII)[:most]
+    said = str(text)
+    if odd(said):
+        return LEFT_OUT
+    return re.sub(r"[^\w .:,@+/=\[\]()%-]", "?", said, flags=re.ASCII)[:most]
+
+
+def label(text: str, source: str, most: int = 64) -> str | Foreign:
+    """A name that a job gave: as it is where it is a plain name, else foreign text."""
+    plain = re.fullmatch(r"[\w./\[\]-]+", text, re.ASCII) is not None and len(text) <= most
+    return text if plain and not odd(text) else Foreign(text, source, 200)
 
 
 def known(value: Any) -> Any:
@@ -81,6 +101,17 @@ def without_empty(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None and value not in ("", [])}
 
 
+def without(content: Any, names: Sequence[str]) -> Any:
+    """The same without these names, wherever they stand."""
+    if isinstance(content, str):
+        for name in names:
+            content = content.replace(name, LEFT_OUT)
+        return content
+    if isinstance(content, dict):
+        return {name: without(value, names) for name, value in content.items()} if names else content
+    return [without(each, names) for each in content] if isinstance(content, list) and names else content
+
+
 def rendered(content: Any, wrap: Wrap) -> Any:
     """As JSON, foreign text wrapped."""
     if isinstance(content, Foreign):
@@ -103,7 +134,7 @@ def bounded(content: dict[str, Any], most: int, wrap: Wrap) -> dict[str, Any]:
     if _bytes(shown) <= most:
         return dict(shown)
     kept, told = _thawed(content), dict[str, tuple[int, int]]()
-    for _ in range(200):
+    for _ in range(400):
         notes = [f"{where}: {kept_} of {all_} are shown" for where, (kept_, all_) in told.items()]
         shown = rendered({**kept, "left_out": notes} if notes else kept, wrap)
         if _bytes(shown) <= most:
@@ -131,7 +162,12 @@ def _thawed(value: Any) -> Any:
 def _halve_longest(tree: dict[str, Any], told: dict[str, tuple[int, int]]) -> bool:
     """Cut the list or the text that takes most room; False where nothing can be cut any more."""
     heaviest: tuple[int, str, Any, Any] | None = None
-    for where, holder, key in _cuttable(tree, ""):
+    found = _cuttable(tree, "")
+    # the innermost lists first: of each site some partitions, before some sites go missing as a whole
+    lists = [where for where, holder, key in found if isinstance(holder[key], list)]
+    for where, holder, key in found:
+        if isinstance(holder[key], list) and any(other.startswith(f"{where}.") for other in lists):
+            continue
         value = holder[key]
         weight = len(value.text) if isinstance(value, Foreign) else _bytes(rendered(value, lambda each: each.text))
         if heaviest is None or weight > heaviest[0]:

@@ -19,7 +19,7 @@ from jupyter_diamond.model.proposal import Speaker
 from jupyter_diamond.model.views import ResultView
 
 from .acts import needs_approval, through_guard
-from .answers import MOST_KIB, Foreign, at, foreign, size_of, span_of, without_empty, word
+from .answers import MOST_KIB, Foreign, at, foreign, label, size_of, span_of, without_empty, word
 from .parameters import Ref, SiteName
 from .registry import tool
 from .tasks import Intent, task_or_group
@@ -79,7 +79,8 @@ def receipt(manifest: Manifest, result: ResultView | None = None) -> dict[str, A
         "params": dict(manifest.params) or None,
         "values": [_value(each, result) for each in manifest.values],
         "not_brought_back": [
-            {"name": word(each.name), "why": foreign(each.why, "the runner's reason", 200)} for each in manifest.missing
+            {"name": label(each.name, "the name of a value"), "why": foreign(each.why, "the runner's reason", 200)}
+            for each in manifest.missing
         ],
         "error": foreign(f"{error.ename}: {error.evalue}\n{trace}" if error else "", "the exception of the job", 2500),
         "printed": _printed(result),
@@ -91,7 +92,8 @@ def _value(each: ResultFile, result: ResultView | None) -> dict[str, Any]:
     text = base64.b64decode(inline).decode("utf-8", "backslashreplace") if inline else each.preview
     value = text if each.codec == "json" and len(text) <= _INLINE and _NUMBERS.fullmatch(text) else None
     return without_empty({
-        "name": word(each.name), "type": word(each.type), "codec": each.codec, "file": word(each.file, 200),
+        "name": label(each.name, "the name of a value"), "type": label(each.type, "the type of a value"),
+        "codec": each.codec, "file": label(each.file, "the name of a file", 200),
         "bytes": each.bytes, "sha256": each.sha256,
         "value": value or foreign(text, f"value of {word(each.name)}", _INLINE),
     })  # fmt: skip
@@ -122,12 +124,13 @@ async def list_output(desk: AgentDesk, _speaker: Speaker, *, task: Ref) -> dict[
     if found.attempt is not None and found.attempt.result_ready:
         result = await desk.service.result(task)
         files += [
-            {"path": word(each.file, 200), "bytes": each.bytes, "codec": each.codec} for each in result.manifest.values
+            {"path": label(each.file, "the name of a file", 200), "bytes": each.bytes, "codec": each.codec}
+            for each in result.manifest.values
         ]
         files.append({"path": "outputs.jsonl", "bytes": result.manifest.outputs_bytes})
     return {
         "task": found.id,
-        "folder": word(found.attempt.folder, 300) if found.attempt and found.attempt.folder else None,
+        "folder": found.attempt.folder if found.attempt and found.attempt.folder else None,
         "site": found.attempt.site if found.attempt else "unknown",
         "files": files,
     }

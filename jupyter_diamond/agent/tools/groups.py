@@ -16,7 +16,7 @@ from jupyter_diamond.parsing.members import parse_array, parse_sweep
 from .acts import needs_approval, through_guard
 from .jobs import request_of
 from .needs import Needs, as_parameters
-from .parameters import Names, Ref, Text
+from .parameters import Names, Options, Ref, Text
 from .registry import tool
 from .tasks import Intent, Source, TaskName, Times
 from .views import group_view, line_view
@@ -36,7 +36,7 @@ async def submit_group(
     source: Source,
     needs: Needs,
     array: Text | None = None,
-    sweep: dict[str, Text] | None = None,
+    sweep: Options | None = None,
     language: Literal["python", "bash"] = "python",
     outputs: Names = (),
     at_once: Count | None = None,

@@ -12,7 +12,7 @@ from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.parsing.envelopes import OBJECTIVES, SOFTENABLE, envelope_words, read_envelope
 
-from .parameters import Group, Text
+from .parameters import Group, Options, Text
 
 RARE = (
     "arch", "qos", "fabric", "container", "preemptible", "unknown_charge", "soft", "seed", "runtime", "serial", "sites",
@@ -35,13 +35,12 @@ class Needs(Group):
     site: Text | None = Field(
         None, description="pinned there and nowhere else: SITE or SITE:PARTITION; default anywhere"
     )
-    options: dict[str, Text] | None = Field(
+    options: Options | None = Field(
         None,
         description="what is needed seldom, all as text: sites (only these, a,b), account, qos, arch, fabric, "
         "container, runtime (2h, 2h@1), serial, deadline (+6h, 18:00), max_charge (100), "
         f"objective ({', '.join(OBJECTIVES)}), preemptible (yes), unknown_charge (yes), seed, "
         f"soft (wishes of {','.join(SOFTENABLE)})",
-        max_length=20,
     )
 
     def envelope(self, now: datetime | None = None) -> Envelope:

@@ -6,8 +6,10 @@ written as ``a,b``, null for what is left out.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_type_hints
@@ -31,8 +33,18 @@ def _as_names(value: Any) -> Any:
     return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
 
 
+def _as_object(value: Any) -> Any:
+    """Some clients send what is an object as its JSON."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        with contextlib.suppress(ValueError):
+            return json.loads(value)
+    return value
+
+
 Text = Annotated[str, BeforeValidator(_as_text)]
 """An amount or a name, in the words of our options."""
+Options = Annotated[dict[str, Text], BeforeValidator(_as_object), Field(max_length=100)]
+"""Text by name."""
 Names = Annotated[tuple[str, ...], BeforeValidator(_as_names), Field(max_length=100)]
 Ref = Annotated[str, BeforeValidator(_as_text), Field(min_length=1, max_length=200)]
 """A task or a group: its id, or its name for the newest one of it."""

@@ -67,6 +67,19 @@ def partition_view(record: Record) -> dict[str, Any]:
     })  # fmt: skip
 
 
+_MANY = 20
+"""More partitions than these are told in a line each."""
+
+
+def partition_line(record: Record) -> str:
+    """The same in few words: ``gpuA100x4: 6 of 32 GPUs free (a100 40G), 14 pending, at most 2d``."""
+    gating, kinds = gate(record), ", ".join(kinds_of_gpu(record))
+    free = f"{known(gating.free)} of {known(gating.total)} {gating.unit}s free"
+    said = [f"{free} ({kinds})" if kinds else free, f"{known(record.pending)} pending"]
+    said += [f"at most {time_limit(record.walltime_cap_s)}", *([record.state] if record.state != "up" else [])]
+    return f"{word(record.partition)}: {', '.join(said)}"
+
+
 def site_view(site: SiteReading, moment: datetime) -> dict[str, Any]:
     """One site and how old what is known of it is."""
     return without_empty({
@@ -96,11 +109,9 @@ async def list_resources(
         refresh: ask the sites now; takes up to 30 s, and is seldom worth it: facts are a minute old at most
     """
     snapshot = await (desk.service.refresh(site) if refresh else desk.service.sites())
-    moment = now()
-    sites = [
-        site_view(each, moment) | {"partitions": [partition_view(record) for record in each.records]}
-        for each in chosen_sites(snapshot, site)
-    ]
+    moment, shown = now(), chosen_sites(snapshot, site)
+    view = partition_view if sum(len(each.records) for each in shown) <= _MANY else partition_line
+    sites = [site_view(each, moment) | {"partitions": [view(record) for record in each.records]} for each in shown]
     return {"taken_at": at(snapshot.taken_at), "sites": sites}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from jupyter_diamond.model.proposal import Proposal, Speaker
+from jupyter_diamond.model.proposal import Proposal, Speaker, Standing
 
 from .acts import needs_approval
 from .answers import at, foreign, without_empty
@@ -28,6 +28,30 @@ async def get_proposal(
         proposal: its id, p…
     """
     return _view(await desk.guard.looked_at(proposal))
+
+
+@tool("read", "tasks")
+async def list_proposals(
+    desk: AgentDesk, speaker: Speaker, *, waiting: bool = True, limit: Annotated[int, Field(ge=1, le=50)] = 10
+) -> dict[str, Any]:
+    """What you have proposed in this conversation, newest first. Use it when you have lost a proposal's id.
+
+    Args:
+        waiting: only those that still wait for the user's word
+        limit: at most so many
+    """
+    standing: tuple[Standing, ...] = ("waiting",) if waiting else ()
+    found = await desk.guard.proposals(standing, speaker.channel, limit)
+    return {
+        "proposals": [
+            without_empty({
+                "proposal": each.id, "standing": each.standing, "title": each.title, "task": each.task,
+                "created_at": at(each.created_at),
+            })
+            for each in found
+            if each.by.agent == speaker.agent
+        ]
+    }  # fmt: skip
 
 
 def _view(found: Proposal) -> dict[str, Any]:

@@ -16,11 +16,20 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel
 
-from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, PolicyBlocked
+from jupyter_diamond.errors import (
+    DiamondError,
+    GlobusProblem,
+    InvalidRequest,
+    NotFound,
+    ParseError,
+    PolicyBlocked,
+    SchedulerError,
+    TransportError,
+)
 from jupyter_diamond.model.proposal import Speaker, ToolKind
 from jupyter_diamond.model.tool import ToolAnswer, ToolSpec
 
-from .answers import DEFAULT_KIB, MOST_KIB, Foreign, bounded
+from .answers import DEFAULT_KIB, MOST_KIB, Foreign, bounded, odd, without
 from .parameters import Parameters, described
 
 if TYPE_CHECKING:
@@ -123,12 +132,12 @@ class Toolbox:
         """Call one by its name. What went wrong is an answer, too: ``error``, ``message``."""
         from jupyter_diamond.agent.guard.foreign import block
 
-        met_foreign = False
+        met_foreign, secrets = False, self._desk.secrets
 
         def wrap(text: Foreign) -> str:
             nonlocal met_foreign
             met_foreign = True
-            return block(text.text, source=text.source, limit=text.limit)
+            return block(secrets.blot(text.text), source=text.source, limit=text.limit)
 
         try:
             found = self._find(name)
@@ -142,10 +151,16 @@ class Toolbox:
             content, failed, most = _told(problem), True, DEFAULT_KIB
         if isinstance(content, BaseModel):
             content = content.model_dump(mode="json")
-        shown = await asyncio.to_thread(bounded, content, most << 10, wrap)
+        shown = secrets.blot_all(await asyncio.to_thread(bounded, content, most << 10, wrap))
+        shown = without(shown, self._odd_names())
         if met_foreign:
             await self._desk.guard.foreign(speaker.channel)
         return ToolAnswer(tool=name[:100], content=shown, error=failed, foreign=met_foreign)
+
+    def _odd_names(self) -> list[str]:
+        """What sites call their partitions that reads as a sentence: our own sentences name places, too."""
+        records = (record for each in self._desk.service.engine.collector.snapshot().sites for record in each.records)
+        return sorted({each.partition for each in records if odd(each.partition)}, key=len, reverse=True)
 
     @staticmethod
     def _find(name: str) -> Tool:
@@ -172,6 +187,8 @@ def _kib(given: Any) -> int:
 def _told(problem: DiamondError) -> dict[str, Any]:
     """An error as an answer. Its sentence is ours, and may quote what a site said: so it is marked where it does."""
     evidence = [Foreign(line, "what was answered there", 400) for line in problem.evidence[:5]]
-    return {"error": problem.code, "message": problem.message, "try_again": problem.transient} | (
+    quotes = isinstance(problem, TransportError | SchedulerError | GlobusProblem | ParseError)
+    message = Foreign(problem.message, "our sentence, which quotes a site", 1000) if quotes else problem.message
+    return {"error": problem.code, "message": message, "try_again": problem.transient} | (
         {"evidence": evidence} if evidence else {}
     )

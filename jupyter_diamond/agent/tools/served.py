@@ -60,7 +60,7 @@ def _function(found: Tool) -> Callable[..., Awaitable[dict[str, Any]]]:
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if field.is_required() else field.default,
-            annotation=Annotated[field.annotation, Field(description=field.description)],
+            annotation=Annotated[field.rebuild_annotation(), Field(description=field.description)],
         )
         for name, field in found.parameters.fields.items()
     ]  # fmt: skip

@@ -25,7 +25,7 @@ from jupyter_diamond.model.task import Task
 PAGE = 500
 """So many members at most come with one answer."""
 PAGE_BYTES = 3 << 20
-"""And so much of their files, of each site; packed, as it comes from far sites."""
+"""And so much of their files is read at each site, packed, as it comes from far ones; so much of values is sent."""
 VALUE_BYTES = 256 << 10
 """A value that is larger is fetched by itself."""
 _UNPACKED = 64 << 20
@@ -57,23 +57,28 @@ async def read_results(
     read_at = dict(zip(names, reads, strict=True))
     members: list[MemberResult] = []
     missing: list[MissingResult] = []
+    sent = 0
     for position, task in enumerate(tasks):
         at = read_at.get(task.attempts[-1].site)
         wanted = task.id in asked
         if wanted and at is not None and at.cut and task.id not in at.found and position:
-            return _answer(group_id, members, missing, _index(tasks[position - 1]))
+            return _answer(group_id, members, missing, _index(tasks[position - 1]), sent)
         told = _told(task, keys[task.id], at if wanted else None, inline_bytes)
         if isinstance(told, MemberResult):
+            own = sum(file.bytes for file in told.manifest.values if file.file in told.inline)
+            if sent + own > PAGE_BYTES and members:
+                return _answer(group_id, members, missing, _index(tasks[position - 1]), sent)
+            sent += own
             members.append(told)
         elif told is not None:
             missing.append(told)
-    return _answer(group_id, members, missing, _index(tasks[-1]) if more and tasks else None)
+    return _answer(group_id, members, missing, _index(tasks[-1]) if more and tasks else None, sent)
 
 
 def _answer(
-    group_id: str, members: list[MemberResult], missing: list[MissingResult], next_: int | None
+    group_id: str, members: list[MemberResult], missing: list[MissingResult], next_: int | None, sent: int
 ) -> GroupResults:
-    return GroupResults(group=group_id, members=tuple(members), missing=tuple(missing), next=next_)
+    return GroupResults(group=group_id, members=tuple(members), missing=tuple(missing), next=next_, bytes=sent)
 
 
 def _index(task: Task) -> int:
@@ -101,8 +106,9 @@ def _told(task: Task, key: str, at: _Read | None, inline_bytes: int) -> MemberRe
         if content is not None and is_result(value.file) and len(content) <= room:
             inline[value.file] = base64.b64encode(content).decode()
             room -= len(content)
+    left = tuple(value.file for value in manifest.values if value.file not in inline)
     return MemberResult(
-        index=_index(task), task_id=task.id, attempt=attempt.n, manifest=manifest, key=key, inline=inline
+        index=_index(task), task_id=task.id, attempt=attempt.n, manifest=manifest, key=key, inline=inline, left=left
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from jupyter_diamond.agent.drafting.code import files_named, read_code
 from jupyter_diamond.agent.drafting.families import inference_bytes, size_of, training_bytes
 from jupyter_diamond.agent.drafting.guesses import Guesses
+from jupyter_diamond.cell.reading.code import files_named, read_code
 from jupyter_diamond.parsing.memory import GIB
 
 TORCH = "import torch\n"
@@ -142,3 +144,14 @@ def test_a_model_that_fits_on_no_gpu_is_split_where_the_code_allows_it():
     code = 'from transformers import AutoModelForCausalLM\nm = AutoModelForCausalLM.from_pretrained("x/y-70b", torch_dtype="bfloat16", device_map="auto")'
     found = Guesses(read_code(code)).reasons
     assert (found["gpus"].value, found["gpu-memory"].value) == ("3", "53G")
+
+
+PIECES = ["import torch\n", "import numpy as np\n", "x = ", "np.zeros((", "10**9", ", ", "))", "\n", "for i in range(3):\n", "    ",
+          "model.cuda()", "Pool(", "n_jobs=", "-1", ")", "!torchrun --nproc_per_node=", "4", "%%bash\n", '"cuda:', '1"', "lambda: ", "if ", "é"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30))
+@settings(max_examples=80, deadline=None)
+def test_no_code_breaks_it(pieces):
+    Guesses(read_code("".join(pieces)))
+    read_code("".join(pieces), "bash")

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import datetime, timezone
 
 import pytest
 import pytest_asyncio
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
+from jupyter_diamond.agent.drafting import rules
 from jupyter_diamond.agent.drafting.drafter import OURS, Drafter
+from jupyter_diamond.agent.drafting.model_draft import ModelDraft, lay_over
+from jupyter_diamond.agent.drafting.pool import pool_of
+from jupyter_diamond.agent.drafting.settle import read
 from jupyter_diamond.agent.models.access import Models
 from jupyter_diamond.errors import PolicyBlocked
 from jupyter_diamond.model.draft import DraftRequest
@@ -20,8 +27,6 @@ from jupyter_diamond.settings import DiamondAgent
 from tests.agent.drafting.pools import PlanningService
 from tests.agent.drafting.workloads import CPU_ONLY, DDP, INFERENCE
 from tests.live.model_stub import ModelStub, call, fail, late, say
-
-pytestmark = pytest.mark.asyncio
 
 ADA = Speaker(user="ada", channel="kernel")
 SITES = {"anvil", "delta", "vista", "frontera"}
@@ -33,7 +38,7 @@ MINE = {"cpus": "16", "rationale": "It scales well.", "confidence": 0.8,
 async def drafter():
     made = []
 
-    def make(answer=None, service=None, **settings):
+    def make(answer=None, service=None, **more):
         """``answer``: what the model fills in, a function of its messages, or None for no model."""
 
         def speak(messages, info):
@@ -42,7 +47,7 @@ async def drafter():
                 return ModelResponse(parts=[TextPart(said)])
             return ModelResponse(parts=[ToolCallPart(info.output_tools[0].name, said)])
 
-        set_up = DiamondAgent(**{"model": "" if answer is None else "openai:m", "base_url": "", **settings})
+        set_up = DiamondAgent(**{"model": "" if answer is None else "openai:m", "base_url": "", **more})
         models = Models(
             set_up, logging.getLogger("tests"), environ={"OPENAI_API_KEY": "k"}, make=lambda *_: FunctionModel(speak)
         )
@@ -58,6 +63,7 @@ async def drafted(drafter, words="", code="", **more):
     return await drafter.draft(DraftRequest(words=words, code=code, **more), ADA)
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize("code", [CPU_ONLY, INFERENCE, DDP], ids=["cpu", "inference", "ddp"])
 async def test_the_published_workloads_have_a_place(drafter, code):
     found = await drafted(drafter(service=PlanningService()), code=code)
@@ -66,6 +72,7 @@ async def test_the_published_workloads_have_a_place(drafter, code):
     assert (found.model, found.raw) == (None, None)
 
 
+@pytest.mark.asyncio
 async def test_200_gb_for_each_accelerator_is_refused_at_every_site_with_a_reason(drafter):
     service = PlanningService()
     found = await drafted(drafter(service=service), "200 GB per accelerator", INFERENCE)
@@ -81,18 +88,21 @@ async def test_200_gb_for_each_accelerator_is_refused_at_every_site_with_a_reaso
     } <= set(found.refusals)
 
 
+@pytest.mark.asyncio
 async def test_a_site_that_is_not_there_is_told(drafter):
     found = await drafted(drafter(), given={"site": "nowhere"})
     assert found.feasible is False
     assert "nowhere" in found.where
 
 
+@pytest.mark.asyncio
 async def test_the_same_code_is_looked_up_by_its_digest_and_its_text(drafter):
     service = PlanningService(only=SITES)
     await drafted(drafter(service=service), code="x = 1", digest="d1")
     assert service.asked_past == [("d1", "x = 1")]
 
 
+@pytest.mark.asyncio
 async def test_a_models_fields_are_laid_over_the_rules_and_both_are_kept(drafter):
     found = await drafted(drafter(MINE), code=CPU_ONLY)
     assert found.options == {"cpus": "16", "memory": "3G-6G"}
@@ -108,6 +118,7 @@ async def test_a_models_fields_are_laid_over_the_rules_and_both_are_kept(drafter
     assert found.confidence == 0.8
 
 
+@pytest.mark.asyncio
 async def test_a_model_is_told_the_pool_and_the_code_is_marked_and_cut(drafter):
     seen = []
 
@@ -126,6 +137,7 @@ async def test_a_model_is_told_the_pool_and_the_code_is_marked_and_cut(drafter):
     assert len(prompt) < 20_000
 
 
+@pytest.mark.asyncio
 async def test_what_the_user_gave_and_bounded_stands_against_a_model(drafter):
     said = {**MINE, "gpus": "0", "max_charge": "5000", "time": "9h", "site": "vista"}
     found = await drafted(drafter(said), "on delta, no more than 20 GPU-hours", INFERENCE, given={"time": "1h"})
@@ -137,6 +149,7 @@ async def test_what_the_user_gave_and_bounded_stands_against_a_model(drafter):
     assert found.confidence < 0.8
 
 
+@pytest.mark.asyncio
 async def test_evidence_that_is_nowhere_in_the_code_is_not_shown(drafter):
     said = {**MINE, "reasons": [{"field": "cpus", "sentence": "It says so.", "evidence": "n_jobs=64"}]}
     found = await drafted(drafter(said), code=CPU_ONLY)
@@ -152,6 +165,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize("bad", BAD)
 async def test_a_field_that_cannot_be_is_left_out_and_the_rest_counts(drafter, bad):
     said, words = BAD[bad]
@@ -161,6 +175,7 @@ async def test_a_field_that_cannot_be_is_left_out_and_the_rest_counts(drafter, b
     assert found.feasible
 
 
+@pytest.mark.asyncio
 async def test_a_models_draft_that_nobody_can_run_gives_way_to_the_rules(drafter):
     found = await drafted(drafter({**MINE, "gpus": "9000"}), code=CPU_ONLY)
     assert found.options == {"cpus": "8", "memory": "3G-6G"}
@@ -169,6 +184,7 @@ async def test_a_models_draft_that_nobody_can_run_gives_way_to_the_rules(drafter
     assert found.raw["gpus"] == "9000"
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize("answer", ["I would use two GPUs.", {"cpus": 4}, {"confidence": 7, "rationale": "x"}, {}])
 async def test_an_answer_in_no_form_gives_way_to_the_rules(drafter, answer):
     found = await drafted(drafter(answer), code=CPU_ONLY)
@@ -176,6 +192,7 @@ async def test_an_answer_in_no_form_gives_way_to_the_rules(drafter, answer):
     assert found.problems[0].endswith(OURS)
 
 
+@pytest.mark.asyncio
 async def test_a_guest_and_who_does_not_want_it_ask_no_model(drafter):
     def never(_messages):
         raise AssertionError("the model was asked")
@@ -186,6 +203,7 @@ async def test_a_guest_and_who_does_not_want_it_ask_no_model(drafter):
     assert (await mine.draft(DraftRequest(code=CPU_ONLY), guest)).problems == ()
 
 
+@pytest.mark.asyncio
 async def test_switched_off_agents_leave_the_draft_of_the_rules(drafter):
     class Off:
         async def may_ask_model(self, _speaker):
@@ -197,10 +215,11 @@ async def test_switched_off_agents_leave_the_draft_of_the_rules(drafter):
     assert (found.source, found.problems) == ("rules", (f"Agents are switched off. {OURS}",))
 
 
+@pytest.mark.asyncio
 async def test_over_http_late_and_failing_models_leave_the_draft_of_the_rules():
     with ModelStub() as stub:
-        settings = DiamondAgent(model="local:stub", base_url=stub.url, draft_s=0.6)
-        models = Models(settings, logging.getLogger("tests"), environ={}, keyring=lambda *_: None)
+        set_up = DiamondAgent(model="local:stub", base_url=stub.url, draft_s=0.6)
+        models = Models(set_up, logging.getLogger("tests"), environ={}, keyring=lambda *_: None)
         mine = Drafter(PlanningService(only=SITES), models)
         stub.play(
             [call("final_result", json.dumps(MINE)), late(60.0), fail(401), call("final_result", "{cpus:")]
@@ -210,7 +229,7 @@ async def test_over_http_late_and_failing_models_leave_the_draft_of_the_rules():
         good = await drafted(mine, code=CPU_ONLY)
         slow = await drafted(mine, code=CPU_ONLY)
         refused = await drafted(mine, code=CPU_ONLY)
-        settings.draft_s = 10.0
+        set_up.draft_s = 10.0
         broken = await drafted(mine, code=CPU_ONLY)
         await models.close()
     assert (good.source, good.options["cpus"]) == ("model", "16")
@@ -219,3 +238,25 @@ async def test_over_http_late_and_failing_models_leave_the_draft_of_the_rules():
     assert "does not accept the key" in refused.problems[0]
     assert broken.problems[0].endswith(OURS)
     assert good.envelope.cpus == Span.exactly(16)
+
+
+FIELDS = ["nodes", "cpus", "gpus", "memory", "time", "gpu_model", "gpu_memory", "arch", "site", "sites", "fabric",
+          "container", "objective", "runtime", "deadline", "max_charge"]  # fmt: skip
+VALUES = st.one_of(
+    st.text(max_size=20), st.sampled_from(["0", "1", "4", "1-4", "4-1", "-3", "2G", "64G-32G", "4h", "999d", "a100", "delta", "delta:gpuA100x4", "+6h", "18:00", "$(rm -rf /)", "x" * 300])
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=8), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_whatever_a_model_says_the_result_is_a_draft_that_our_parsers_read(fields, preemptible):
+    said = ModelDraft(**fields, preemptible=preemptible, rationale="x", confidence=1.0)
+    now = datetime.now(timezone.utc)
+    pool = pool_of(PlanningService(only=SITES).snapshot)
+    request = DraftRequest(words="on delta, at most 20 GPU-hours", code=INFERENCE, given={"time": "2h"})
+    ours = rules.draft(request, pool=pool, now=now)
+    found = lay_over(said, ours, request, pool, now, model="m").draft
+    assert read(found.options, now, lambda: pool.gpu_models) == found.envelope
+    assert (found.options["time"], found.options["site"], found.options["max-charge"]) == ("2h", "delta", "20")
+    assert {each.field for each in found.reasons} | {"time"} == set(found.options)
+    assert found.raw["rationale"] == "x"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 
 from jupyter_diamond.agent.tools.answers import Foreign, bounded, known, rendered, time_limit, word
 from jupyter_diamond.agent.tools.needs import Needs, as_options, envelope_from
+from jupyter_diamond.agent.tools.pool import partition_line, partition_view
 from jupyter_diamond.agent.tools.registry import every_tool
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope, Span
-from jupyter_diamond.model.snapshot import NO_LIMIT
+from jupyter_diamond.model.snapshot import NO_LIMIT, NodeShape, Record
 
 
 def read(tool, /, **arguments):
@@ -73,6 +75,30 @@ def test_a_wrong_need_is_refused_in_words_of_parameters(needs, said):
 ])  # fmt: skip
 def test_options_survive_the_way_there_and_back(options):
     assert as_options(envelope_from(options)) == options
+
+
+def test_an_object_may_be_sent_as_its_json():
+    assert read("find_idle", options='{"qos": "debug"}')["needs"].envelope().qos == "debug"
+    with pytest.raises(InvalidRequest, match="options"):
+        read("find_idle", options="{qos")
+
+
+def test_many_partitions_are_told_in_a_line_each():
+    read_at = datetime(2026, 11, 30, tzinfo=timezone.utc)
+    shape = NodeShape(gpus=4, gpu_model="a100", gpu_memory_bytes=40 << 30, nodes=8)
+    facts = {"site": "delta", "partition": "gpuA100x4", "read_at": read_at, "state": "up"}
+    busy = Record(**facts, shapes=(shape,), gpus_total=32, gpus_free=6, pending=14, walltime_cap_s=172_800)
+    assert partition_line(busy) == "gpuA100x4: 6 of 32 GPUs free (a100 40G), 14 pending, at most 2d"
+    dark = Record(**facts | {"state": "drain"})
+    assert partition_line(dark) == "gpuA100x4: unknown of unknown CPUs free, unknown pending, at most unknown, drain"
+    assert partition_view(dark)["free"] == "unknown of unknown CPUs"
+
+
+def test_of_every_site_something_is_left():
+    sites = [{"site": f"s{at}", "partitions": ["x" * 100] * 40} for at in range(12)]
+    cut = bounded({"sites": sites}, 8192, mark)
+    assert [each["site"] for each in cut["sites"]] == [f"s{at}" for at in range(12)]
+    assert min(len(each["partitions"]) for each in cut["sites"]) >= 2
 
 
 def test_absent_needs_are_those_of_an_empty_line():

@@ -116,6 +116,16 @@ def test_mcp_shows_every_tool_with_what_it_does():
     assert shown["find_idle"].inputSchema["properties"]["gpus"]["type"] == "string"
 
 
+def test_mcp_lists_the_groups_that_it_is_told(capsys):
+    from jupyter_diamond import mcp
+
+    assert mcp._groups("tasks, site") == ("tasks", "site")
+    assert set(mcp._GROUPS) == set(GROUPS)
+    with pytest.raises(SystemExit):
+        mcp.main(["--groups", "nope"])
+    assert "there is no group 'nope'; there are: pool, tasks" in capsys.readouterr().err
+
+
 def test_the_open_tools_look_only_and_are_prefixed():
     from jupyter_diamond.agent.tools import served
 

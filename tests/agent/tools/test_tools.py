@@ -28,6 +28,9 @@ async def test_a_task_from_the_look_at_the_pool_to_the_result(agent):
     asked = await agent("submit_task", **FIT)
     assert not asked["done"]
     assert (await agent("list_tasks"))["tasks"] == []
+    assert [each["proposal"] for each in (await agent("list_proposals"))["proposals"]] == [
+        asked["needs_approval"]["proposal"]
+    ]
     assert (await agent("get_proposal", proposal=asked["needs_approval"]["proposal"]))["standing"] == "waiting"
     sent = await agent.allowed("submit_task", **FIT)
     assert sent["proposal"] == asked["needs_approval"]["proposal"]
@@ -130,18 +133,14 @@ async def test_a_draft_is_made_of_words_and_code_and_keeps_what_was_given(agent)
     assert (await agent("validate_envelope", **draft["arguments"]))["valid"]
 
 
-async def test_a_verdict_is_given_and_a_site_reported_once_it_is_allowed(agent, tmp_path):
-    gate = tmp_path / "gate"
-    source = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.05)\nx = 1"
-    await agent.allowed("submit_task", name="look", source=source, time="5m", outputs="x")
-    await agent("wait_task", task="look", until="running")
-    asked = await agent("report_mismatch", task="look", reason="no such library here")
-    assert asked["needs_approval"]["title"].startswith("Leave out the site of look")
-    gate.touch()
+async def test_a_verdict_has_evidence_and_a_mismatch_that_leads_nowhere_is_refused(agent):
+    await agent.allowed("submit_task", name="look", source="x = 1", time="5m", outputs="x")
     await agent("wait_task", task="look")
     verdict = await agent("get_verdict", task="look")
     assert {each["question"] for each in verdict["findings"]} >= {"accepted", "outputs", "ended_well"}
     assert verdict["correct"] in ("yes", "unknown")
+    late = await agent.ask("report_mismatch", task="look", reason="no such library here")
+    assert (late.error, late.content["error"]) == (True, "conflict")
 
 
 async def test_a_guest_looks_and_nothing_else(agent):

@@ -18,6 +18,7 @@ COMMON = (
     "MailProg=/bin/true",
     "KillWait=2",
     "MinJobAge=60",
+    "MaxJobCount=60000",  # a minute keeps what benchmarks cancel
     "SlurmctldTimeout=30",
     "SlurmdTimeout=30",
     "PriorityType=priority/multifactor",

@@ -87,6 +87,7 @@ class Reader:
         self.bound: dict[str, str] = {}
         self.values: dict[str, Plain] = {}
         self._lines, self._nodes = lines, list(ast.walk(tree))
+        self._seen: dict[int, str] = {}
         self._optional: set[int] = set()
         """Texts that name a device which is used where there is one."""
 
@@ -116,7 +117,11 @@ class Reader:
     def shown(self, node: ast.AST) -> str:
         """The line that a node begins on."""
         number = getattr(node, "lineno", 0)
-        return evidence(self._lines[number - 1], number) if 0 < number <= len(self._lines) else ""
+        found = self._seen.get(number)
+        if found is None:
+            found = evidence(self._lines[number - 1], number) if 0 < number <= len(self._lines) else ""
+            self._seen[number] = found
+        return found
 
     def dotted(self, node: ast.AST) -> str:
         """``np.zeros`` as ``numpy.zeros``; what is no name is ``?``: ``?.cuda``."""
