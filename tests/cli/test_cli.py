@@ -20,7 +20,7 @@ from jupyter_diamond.cli.grammar import VERBS, parser
 from jupyter_diamond.cli.main import WITH_SERVER, WITHOUT_SERVER, act
 from tests.cli.conftest import Cli
 from tests.live.jupyter import JupyterServer
-from tests.live.model_stub import CANARY, ModelStub, call
+from tests.live.model_stub import ModelStub, call
 
 LOOKS = [
     ("status",),
@@ -35,6 +35,9 @@ LOOKS = [
     ("env", "here"),
     ("doctor",),
 ]
+
+
+CANARY = "canary-of-the-command-line"
 
 
 @pytest.fixture(scope="module")
