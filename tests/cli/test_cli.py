@@ -354,7 +354,7 @@ def test_a_draft_with_a_model_and_with_agents_switched_off(cli, stub, server, tm
     off = cli("draft", str(script))
     assert "switched off" in off.out
     assert "The draft of our own rules is shown instead." in off.out
-    assert cli("agents", "on").status == 0
+    assert server.api("POST", "agents/switch", json={"on": True})["on"]
     assert stub.calls == 1
 
 
