@@ -25,7 +25,7 @@ def draft(client: DiamondClient, said: Namespace) -> int:
     code, name, folder = _read(said.file)
     language: Language = said.lang or ("bash" if Path(name).suffix in _BASH else "python")
     asked = DraftRequest(
-        words=said.describe[:20_000], code=code[:MOST_CODE], language=language, given=given_options(said),
+        words=" ".join(said.describe)[:20_000], code=code[:MOST_CODE], language=language, given=given_options(said),
         model=not said.no_model, sizes=sizes_of(code, language, folder),
     )  # fmt: skip
     found = client.draft(asked)

@@ -232,9 +232,10 @@ class DiamondMagics(Magics):
 
         kept = self.shell.history_manager if self.shell is not None else None
         history = list(kept.input_hist_raw) if kept is not None else []
-        code = cell if cell is not None else drafted_cell(history, words=said.describe)
+        words = " ".join(said.describe)
+        code = cell if cell is not None else drafted_cell(history, words=words)
         asked = of_cell(
-            self._session, code, words=said.describe, given=given_options(said), model=not said.no_model
+            self._session, code, words=words, given=given_options(said), model=not said.no_model
         )  # fmt: skip
         show(self._session.client.draft(asked), "%%diamond_submit NAME")
 

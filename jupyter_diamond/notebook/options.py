@@ -190,7 +190,7 @@ def submit_parser() -> OptionParser:
 def add_draft(parser: argparse.ArgumentParser) -> None:
     """What a draft is asked for beyond the options that are given."""
     parser.add_argument(
-        "-d", "--describe", metavar="WORDS", default="",
+        "-d", "--describe", metavar="WORDS", default=[], nargs="+",
         help='what the work needs, in words: "two A100s, at most 4 hours, cheapest"',
     )  # fmt: skip
     parser.add_argument("--no-model", action="store_true", help="by our own rules alone, without a language model")
@@ -325,7 +325,7 @@ def parse_submit(
         wait=said.wait,
         dry_run=said.dry_run,
         draft=said.draft,
-        words=said.describe,
+        words=" ".join(said.describe),
         model=not said.no_model,
         given=given_options(said),
         healing=said.warn.model_copy(

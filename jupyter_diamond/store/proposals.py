@@ -123,11 +123,12 @@ class Proposals:
         raise problem
 
     def deny(self, proposal_id: str, reason: str, by: Speaker, at: datetime) -> Proposal:
-        """Let it not be done. Raises ApprovalVoid where it was done already."""
+        """Let it not be done. Raises ApprovalVoid where it was done already, or is being done."""
         with self._database.write() as connection:
             found = _get(connection, proposal_id)
-            if found.standing == "done":
-                raise ApprovalVoid(refusal(found, at), evidence=(proposal_id,))
+            if found.standing == "done" or (found.standing == "approved" and found.began_at is not None):
+                said = refusal(found, at) or f"{found.title}: that is being done; cancel what comes of it."
+                raise ApprovalVoid(said, evidence=(proposal_id,))
             if found.standing in _OPEN:
                 changes = {"standing": "denied", "reason": reason, "decided_by": by.user, "decided_at": at}
                 found = _change(connection, found, changes)

@@ -22,6 +22,8 @@ from tests.cli.conftest import Cli
 from tests.live.jupyter import JupyterServer
 from tests.live.model_stub import ModelStub, call
 
+CANARY = "sk-canary-of-the-command-line"
+
 LOOKS = [
     ("status",),
     ("endpoints",),
@@ -35,9 +37,6 @@ LOOKS = [
     ("env", "here"),
     ("doctor",),
 ]
-
-
-CANARY = "canary-of-the-command-line"
 
 
 @pytest.fixture(scope="module")
@@ -332,11 +331,11 @@ def test_a_draft_of_a_script_a_notebook_and_stdin(cli, tmp_path):
     notebook.write_text(
         json.dumps({"cells": [{"cell_type": "code", "source": code}, {"cell_type": "markdown", "source": "x"}]})
     )
-    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M")
+    said = cli("draft", str(script), "-d", "at most 2 hours", "--memory", "64M", "--no-model")
     assert (said.status, "%%diamond_submit NAME --cpus 1 --memory 64M --time 2h" in said.out) == (0, True), said
     assert "line 2: Parallel(n_jobs=1)(work)" in said.out
-    assert cli.json("draft", str(notebook))["options"] == {"cpus": "1"}
-    refused = cli("draft", "-", stdin="import torch\nmodel.cuda()\n")
+    assert cli.json("draft", str(notebook), "--no-model")["options"] == {"cpus": "1"}
+    refused = cli("draft", "-", "--no-model", stdin="import torch\nmodel.cuda()\n")
     assert (refused.status, "No site can run this" in refused.out) == (1, True), refused
     assert cli("draft", str(tmp_path / "none.py")).status == 2
 
@@ -354,7 +353,7 @@ def test_a_draft_with_a_model_and_with_agents_switched_off(cli, stub, server, tm
     off = cli("draft", str(script))
     assert "switched off" in off.out
     assert "The draft of our own rules is shown instead." in off.out
-    assert server.api("POST", "agents/switch", json={"on": True})["on"]
+    assert "Agents may propose" in at_a_terminal(cli, "y", "agents", "on")
     assert stub.calls == 1
 
 

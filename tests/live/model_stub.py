@@ -1,6 +1,6 @@
 """A language model of this machine: scripted, over real HTTP on loopback, as OpenAI-compatible servers speak.
 
-It also answers in Anthropic's and Gemini's forms, without streaming. ``ModelStub([say("hello"), call("wall"), …])``
+It also answers in Anthropic's and Gemini's forms. ``ModelStub([say("hello"), call("wall"), …])``
 gives its turns one after another; ``ModelStub(function)`` asks a function of the request for each. It counts calls and
 tokens, and keeps every prompt and every header, so that a test can look for what must not be there.
 """
@@ -21,10 +21,12 @@ from .model_wire import (
     ToolCall,
     Turn,
     anthropic_answer,
+    anthropic_stream,
     call,
     drop,
     fail,
     gemini_answer,
+    gemini_stream,
     late,
     noise,
     openai_answer,
@@ -199,10 +201,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, turn: Turn, body: dict[str, Any], prompt: int) -> None:
         model = str(body.get("model", "stub"))
-        if self.path.endswith("/messages"):
-            self._whole(turn, anthropic_answer(turn, model, prompt))
-        elif ":generateContent" in self.path:
-            self._whole(turn, gemini_answer(turn, self.path.rsplit("/", 1)[-1].partition(":")[0], prompt))
+        if self.path.partition("?")[0].endswith("/messages"):
+            if body.get("stream"):
+                self._stream(turn, b"".join(anthropic_stream(turn, model, prompt)))
+            else:
+                self._whole(turn, anthropic_answer(turn, model, prompt))
+        elif "enerateContent" in self.path:
+            named = self.path.rsplit("/", 1)[-1].partition(":")[0]
+            if ":stream" in self.path:
+                self._stream(turn, b"".join(gemini_stream(turn, named, prompt)))
+            else:
+                self._whole(turn, gemini_answer(turn, named, prompt))
         elif not self.path.endswith("/chat/completions"):
             self._send(404, b'{"error": {"message": "the stub has no such path"}}')
         elif body.get("stream"):

@@ -153,6 +153,34 @@ def anthropic_answer(turn: Turn, model: str, prompt: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def anthropic_stream(turn: Turn, model: str, prompt: int) -> Iterator[bytes]:
+    """The same as server-sent events."""
+    whole = anthropic_answer(turn, model, prompt)
+
+    def event(kind: str, **data: Any) -> bytes:
+        return f"event: {kind}\n".encode() + _sse({"type": kind, **data})
+
+    began = {**whole, "content": [], "stop_reason": None, "usage": {"input_tokens": prompt, "output_tokens": 1}}
+    yield event("message_start", message=began)
+    for at, block in enumerate(whole["content"]):
+        if block["type"] == "text":
+            empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+        else:
+            empty = {**block, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        yield event("content_block_start", index=at, content_block=empty)
+        yield event("content_block_delta", index=at, delta=delta)
+        yield event("content_block_stop", index=at)
+    ended = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    yield event("message_delta", delta=ended, usage={"output_tokens": whole["usage"]["output_tokens"]})
+    yield event("message_stop")
+
+
+def gemini_stream(turn: Turn, model: str, prompt: int) -> Iterator[bytes]:
+    """One answer in one piece, as ``streamGenerateContent`` sends it."""
+    yield _sse(gemini_answer(turn, model, prompt))
+
+
 def gemini_answer(turn: Turn, model: str, prompt: int) -> dict[str, Any]:
     """One answer of Gemini's generateContent."""
     parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []

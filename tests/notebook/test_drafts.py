@@ -36,6 +36,8 @@ def test_only_what_was_set_counts_as_given():
     options = parse_submit('fit --draft=go -d "two GPUs" --time 2h --no-model')
     assert (options.draft, options.words, options.model, options.given) == ("go", "two GPUs", False, {"time": "2h"})
     assert parse_submit("fit --draft").draft == "show"
+    loose = parse_submit("fit --draft -d two A100s, at most 4 hours --cpus 2")
+    assert (loose.words, loose.given) == ("two A100s,at most 4 hours", {"cpus": "2"})
     assert parse_submit("fit").draft == ""
 
 

@@ -102,6 +102,9 @@ class RehearsalLedger:
     def store(self):
         return self.service.store
 
+    def listen(self, listener):
+        self.service.on_change(listener)
+
     async def do(self, method, *args, **kwargs):
         return method(*args, **kwargs)
 

@@ -67,6 +67,16 @@ def test_what_was_denied_is_not_done_and_not_approved(store):
     assert store.proposals.deny(found.id, "again", ADA, at(3)) == denied
 
 
+def test_what_is_being_done_is_not_denied_any_more(store):
+    found = approved(store)
+    begin(store, found)
+    with pytest.raises(ApprovalVoid, match="is being done; cancel what comes of it"):
+        store.proposals.deny(found.id, "", ADA, at(3))
+    store.proposals.finish(found.id, BOT, at(4), task="t1")
+    with pytest.raises(ApprovalVoid, match="was done already"):
+        store.proposals.deny(found.id, "", ADA, at(5))
+
+
 @pytest.mark.parametrize("kind", [made, approved])
 def test_what_is_too_late_is_not_done(store, kind):
     found = kind(store)

@@ -178,7 +178,7 @@ class Words:
         def runs(found: re.Match[str]) -> None:
             length = seconds(found["t"])
             self._say("runtime", friendly(length), "How long it runs was said", found)
-            self._say("time", friendly(length * 1.25), "A quarter more than it is said to run", found)
+            self._say("time", friendly(-(-length * 5 // 2400) * 600), "A quarter more than it is said to run", found)
 
         length = rf"(?P<t>{DURATION})"
         self._take(

@@ -11,12 +11,20 @@ from jupyter_diamond.engine.allowed import allowed
 from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.intake import twin_of
 from jupyter_diamond.engine.smoke import smoke_job
-from jupyter_diamond.errors import ApprovalVoid, Conflict, Infeasible, InvalidRequest, NotFound, OverBudget
+from jupyter_diamond.errors import (
+    ApprovalVoid,
+    Conflict,
+    Infeasible,
+    InvalidRequest,
+    NotFound,
+    OverBudget,
+    PolicyBlocked,
+)
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.charge import Charge
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.group import Group, GroupRequest
-from jupyter_diamond.model.proposal import Act, Proposal, Terms
+from jupyter_diamond.model.proposal import OFF, Act, Proposal, Terms
 from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Task, TaskRequest
 from jupyter_diamond.placement import words
@@ -45,6 +53,8 @@ class Acts:
 
     def __init__(self, service: DiamondService) -> None:
         self._service = service
+        self.off = False
+        """Agents were switched off: what has begun is not done any more either."""
 
     # ---- what it would be
 
@@ -209,6 +219,7 @@ class Acts:
         now = await self.other(terms.act, _asked_of(terms), _arguments(terms), data)
         if said := difference(terms, now.terms):
             raise ApprovalVoid(said)
+        self._check_switch()
         if terms.act == "execute":
             done = await self._service.execute(terms.site or "", terms.arguments["command"])
             return Outcome(result=f"exit {done.exit}\n{done.stdout}{done.stderr}"[:_RESULT_CHARS])
@@ -226,8 +237,14 @@ class Acts:
             await acts[terms.act](ref, by)
         return Outcome(task=ref)
 
+    def _check_switch(self) -> None:
+        """Right before the act: a site's numbers may have been waited for since it was allowed to begin."""
+        if self.off:
+            raise PolicyBlocked(OFF)
+
     async def _submit(self, proposal: Proposal, request: Request, data: bytes) -> Outcome:
         def agreed(decision: Decision) -> None:
+            self._check_switch()
             now = self._terms(proposal.terms.act, request, data, self._possible(decision))
             if said := difference(proposal.terms, now.terms) or later(proposal, now.starts_in_s):
                 raise ApprovalVoid(said)

@@ -26,6 +26,7 @@ from jupyter_diamond.errors import (
     StoreError,
 )
 from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.group import GroupRequest
 from jupyter_diamond.model.proposal import LONGEST_S, Act, Proposal, Speaker, Standing
 from jupyter_diamond.model.task import TaskRequest
@@ -53,10 +54,17 @@ class Guard(Allowances):
 
     async def start(self) -> None:
         """Note what was done before a crash and could not be noted. Nothing is begun here."""
+        self._ledger.listen(self._hear)
+        self._acts.off = not (await self.switched()).on
         approved: tuple[Standing, ...] = ("approved",)
         for found in await self._ledger.do(self._store.proposals.list, approved, limit=1000):
             if found.began_at is not None and (task := await self._acts.made(found)) is not None:
                 await self._ledger.write(self._store.proposals.finish, found.id, found.by, _now(), task=task)
+
+    def _hear(self, event: Event) -> None:
+        """The switch, whichever server of the user was asked."""
+        if event.type == "agents.switched":
+            self._acts.off = not event.data["on"]
 
     # ---- proposing
 
@@ -164,7 +172,12 @@ class Guard(Allowances):
         request, data = await self._sent(proposal)
         try:
             return await self._acts.do(proposal, request, data, again=again)
+        except PolicyBlocked as blocked:
+            await self._ledger.write(self._store.proposals.blocked, proposal.id, speaker, blocked.code, _now())
+            raise
         except ApprovalVoid as changed:
+            if (task := await self._acts.made(proposal)) is not None:
+                return Outcome(task=task)  # another server of the user was faster, and what it took is what changed
             await self._ledger.write(self._store.proposals.void, proposal.id, changed.message, speaker, _now())
             said = f"{proposal.title}: what was approved is not what would happen now. {changed.message}"
             raise ApprovalVoid(f"{said} Nothing was done; propose it anew.", evidence=(proposal.id,)) from changed

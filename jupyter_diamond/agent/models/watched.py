@@ -20,6 +20,8 @@ from jupyter_diamond.errors import DiamondError, ModelProblem
 MOST_ANSWER = 200_000
 """Characters of one answer, its calls of tools included. Nothing that we ask for is longer."""
 TRIES = 3
+FIRST_REST_S = 0.5
+"""Where the provider does not say how long to rest."""
 LONGEST_REST_S = 30.0
 """A provider that wants a longer rest than this is not waited for: the user is told instead."""
 _AGAIN = frozenset({"throttled", "failed", "dropped", "unreachable"})
@@ -139,7 +141,7 @@ class Watched(WrapperModel):
         """How long to rest before the next try; None: there is none."""
         if not isinstance(problem, ModelProblem) or problem.kind not in _AGAIN or at + 1 >= TRIES:
             return None
-        rest_s = problem.retry_after_s if problem.retry_after_s is not None else 0.25 * 4**at
+        rest_s = problem.retry_after_s if problem.retry_after_s is not None else FIRST_REST_S * 4**at
         return rest_s if rest_s <= min(LONGEST_REST_S, self._watch.left_s()) else None
 
 

@@ -219,6 +219,7 @@ def decision_view(decision: Decision, now: datetime, *, candidates: int = 6) -> 
         "sentence": as_parameters(decision.sentence),
         "made": f"{age(decision.made_at, now)} ago",
         "mode": decision.mode,
+        "ranking": as_parameters(decision.ranking),
         "objective": decision.objective,
         "chosen": candidate_view(choice) if choice is not None else None,
         "next_best": [as_parameters(line) for line in next_best(decision)[:5]],

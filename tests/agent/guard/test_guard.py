@@ -19,6 +19,7 @@ from jupyter_diamond.model.proposal import Allowance, BudgetScope, Speaker
 from jupyter_diamond.store.proposals import Proposals
 from tests.agent.guard.conftest import ADA, BOT, given, tasks, told
 from tests.engine import cells
+from tests.engine.conftest import until
 
 pytestmark = pytest.mark.asyncio
 GUEST = Speaker(user="eve", channel="chat:one", guest=True)
@@ -159,6 +160,28 @@ async def test_what_was_denied_or_switched_off_is_not_done(room, guard):
     with pytest.raises(PolicyBlocked):
         await guard.may_ask_model(BOT)
     assert await tasks(guard) == ()
+
+
+async def test_off_holds_for_what_has_begun_too_and_spends_no_word(room, guard, monkeypatch):
+    other = await room.open()
+    found = await room.ask(guard)
+    plan = guard._service.engine.planner.plan
+
+    async def long(*args, **kwargs):  # a site's numbers are waited for, and the user thinks better of it elsewhere
+        await other.switch(ADA, on=False)
+        await until(off)
+        return await plan(*args, **kwargs)
+
+    async def off():
+        return guard._acts.off
+
+    monkeypatch.setattr(guard._service.engine.planner, "plan", long)
+    with pytest.raises(PolicyBlocked, match="Agents are switched off"):
+        await given(guard, found)
+    assert await tasks(guard) == ()
+    monkeypatch.setattr(guard._service.engine.planner, "plan", plan)
+    await guard.switch(ADA, on=True)
+    assert (await guard.perform(found.id, BOT)).standing == "done"
 
 
 async def test_off_outlives_a_restart_and_leaves_running_jobs_to_their_user(room, guard, tmp_path):

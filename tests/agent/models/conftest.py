@@ -7,6 +7,7 @@ import logging
 import pytest
 import pytest_asyncio
 
+from jupyter_diamond.agent.models import watched
 from jupyter_diamond.agent.models.access import Models
 from jupyter_diamond.model.proposal import Speaker
 from jupyter_diamond.settings import DiamondAgent
@@ -18,6 +19,11 @@ def stub():
     with ModelStub() as stub:
         yield stub
         assert stub.surplus == 0, "the model was asked more often than the test says"
+
+
+@pytest.fixture(autouse=True)
+def short_rests(monkeypatch):
+    monkeypatch.setattr(watched, "FIRST_REST_S", 0.01)
 
 
 @pytest.fixture

@@ -44,6 +44,17 @@ async def test_a_provider_is_asked_in_its_own_form_with_its_own_key(model, stub,
     assert "free at delta" in stub.asked[1].text
     assert "321" in stub.asked[0].text
     assert "the-key" not in stub.prompts
+    shown = []
+
+    async def listen(_context, events):
+        shown.extend([event async for event in events])
+
+    stub.play([call("wall", {"site": "anvil"}), say("none are free")])
+    streamed = await models.run(
+        agent, "and now?", purpose="chat", speaker=speaker, history=answered.history, events=listen
+    )
+    assert (streamed.output, streamed.prompt_tokens > 0, len(shown) > 3) == ("none are free", True, True)
+    assert "two are free" in stub.asked[-1].text
 
 
 def test_a_provider_has_its_own_address_whatever_the_environment_says(monkeypatch):
