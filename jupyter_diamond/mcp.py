@@ -181,7 +181,7 @@ async def _wait(remote: Remote, arguments: dict[str, Any], agent: str, progress:
     """In steps of 25 s, until it is over or as long as was said; a server that restarts meanwhile is waited for."""
     from jupyter_diamond.agent.tools.waiting import parse_wait
 
-    most_s = parse_wait(str(arguments.get("at_most", "10m")))
+    most_s = parse_wait(str(arguments.get("at_most") or STEP))
     began = time.monotonic()
     while True:
         left = most_s - (time.monotonic() - began)

@@ -69,10 +69,12 @@ async def test_an_agent_looks_proposes_waits_through_a_restart_and_reads_the_res
                 "mcp:",
                 "a first try",
             )
+            word = asyncio.create_task(use(agent, "wait_task", task=asked["proposal"], until="running", at_most="5m"))
+            await asyncio.sleep(0.2)
             server.api("POST", f"proposals/{asked['proposal']}/approve", json={"hash": asked["hash"]})
+            assert (await word)["state"] == "running", "it waited for the word, and then for the task"
             task = (await use(agent, "get_proposal", proposal=asked["proposal"]))["task"]
             assert (await use(agent, "submit_task", **fit))["task"] == task, "asked again, it is the same task"
-            assert (await use(agent, "wait_task", task=task, until="running"))["state"] == "running"
 
             given_up = asyncio.create_task(agent.call_tool("wait_task", {"task": task, "at_most": "10m"}, WAIT))
             await asyncio.sleep(0.2)

@@ -75,6 +75,7 @@ def needs_approval(proposal: Proposal) -> dict[str, Any]:
         "done": False,
         "next_actions": [
             "tell the user what you propose and where to approve it, then end your turn",
+            f"over MCP: wait_task(task='{proposal.id}', at_most='1h') waits for the word and for the task",
             f"get_proposal(proposal='{proposal.id}')",
             "the same call again, once it is approved",
         ],

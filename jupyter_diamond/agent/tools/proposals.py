@@ -27,7 +27,7 @@ async def get_proposal(
     Args:
         proposal: its id, p…
     """
-    return _view(await desk.guard.looked_at(proposal))
+    return proposal_view(await desk.guard.looked_at(proposal))
 
 
 @tool("read", "tasks")
@@ -54,7 +54,8 @@ async def list_proposals(
     }  # fmt: skip
 
 
-def _view(found: Proposal) -> dict[str, Any]:
+def proposal_view(found: Proposal) -> dict[str, Any]:
+    """One proposal; while it waits, with all that the user would say yes to."""
     facts = without_empty({
         "proposal": found.id,
         "standing": found.standing,

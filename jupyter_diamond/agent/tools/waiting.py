@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -32,12 +33,14 @@ from jupyter_diamond.parsing.durations import parse_friendly
 
 from .answers import Foreign, at, without_empty, word
 from .parameters import Ref, Text
+from .proposals import proposal_view
 from .registry import tool
 from .tasks import task_or_group, view
 
 if TYPE_CHECKING:
     from jupyter_diamond.agent.desk import AgentDesk
 
+_PROPOSAL = re.compile(r"p[0-9a-f]{10}")
 STEP_S = 25.0
 """One call waits no longer: a client goes on from the cursor, so a server may stop between two calls."""
 LONGEST_S = 24 * 3600
@@ -62,11 +65,12 @@ async def wait_task(
 ) -> dict[str, Any]:
     """Wait until a task or group has ended, runs, or has changed after a cursor. over=false: not yet, call it again.
 
-    Over MCP it waits as long as at_most says, a server restart included. Elsewhere one call waits 25 s at most. In a
-    chat do not wait at all: register_continuation, and end your turn.
+    Of a proposal (p…) it waits for the user's word, and goes on with the task that comes of it. Over MCP it waits as
+    long as at_most says, a server restart included. Elsewhere one call waits 25 s at most. In a chat do not wait at
+    all: register_continuation, and end your turn.
 
     Args:
-        task: id or name
+        task: id or name, or a proposal's id
         until: ended, running (or ended before), or change (anything new after the cursor)
         after: the cursor that the last answer gave
         at_most: how long to wait: 30s, 10m, 2h
@@ -74,12 +78,22 @@ async def wait_task(
     deadline = time.monotonic() + min(parse_wait(at_most), STEP_S)
     while True:
         newest = (await desk.service.events(-1)).cursor
-        found = await task_or_group(desk, task)
-        over = _is_over(found, until, after)
+        over, seen = await _look(desk, task, until, after)
         left = deadline - time.monotonic()
         if over or left <= 0:
-            return {"over": over, "waited_for": until, **view(found)}
+            return {"over": over, "waited_for": until, **seen}
         await desk.service.events(newest, left, 1)
+
+
+async def _look(desk: AgentDesk, ref: str, until: Until, after: int) -> tuple[bool, dict[str, Any]]:
+    """Whether it is over, and what is to be seen: of a task, a group, or a proposal until something came of it."""
+    if _PROPOSAL.fullmatch(ref):
+        proposal = await desk.guard.proposal(ref)
+        if proposal.task is None:
+            return proposal.standing not in ("waiting", "approved"), proposal_view(proposal)
+        ref = proposal.task
+    found = await task_or_group(desk, ref)
+    return _is_over(found, until, after), view(found)
 
 
 def parse_wait(text: str) -> int:
