@@ -167,7 +167,7 @@ function Wish(props: { busy: boolean; send: (words: string) => void }): JSX.Elem
         className="jp-mod-styled"
         autoFocus
         aria-label="What should be different"
-        placeholder="What should be different? e.g. one GPU, at most 1 h"
+        placeholder="What should be different? e.g. for 1 h"
         maxLength={500}
         value={words}
         onChange={event => setWords(event.target.value)}
