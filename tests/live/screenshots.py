@@ -291,7 +291,7 @@ def picture_chat(folder: Path, base: Path, browser: Browser) -> None:
             card.locator('[data-action="change"]').click()
             album.take("chat-plan")
             card.locator('[data-action="approve"]').click()
-            expect(page.locator(".jp-chat-rendered-message", has_text="the loss is not finite").last).to_be_visible()
+            expect(page.locator(".jp-chat-rendered-message", has_text="fit failed on").last).to_be_visible()
             album.take("chat-report")
         finally:
             lab.close()
