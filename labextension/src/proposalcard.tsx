@@ -53,6 +53,7 @@ export function ProposalCard(props: Props): JSX.Element {
       aria-label={proposal.title}
       data-proposal={proposal.id}
       data-standing={standing}
+      data-task={proposal.task ?? undefined}
     >
       <div className="jp-diamond-proposal-title">{proposal.title}</div>
       {facts.length > 0 && <div className="jp-diamond-proposal-facts">{facts.join(' · ')}</div>}
