@@ -8,11 +8,21 @@ import type { Proposal } from './api-types';
 /** More that come at once are told of together. */
 const APART = 3;
 const TITLE = 160;
+/** So long a card may take to be drawn: a plan that stands in the open chat needs no notice beside it. */
+const DRAWN_MS = 1500;
 
 export class AskedNotices {
   constructor(agents: AgentsModel, show: () => void) {
-    agents.asked.connect((_, proposals) => this._tell(proposals, show));
+    agents.asked.connect((_, proposals) => {
+      proposals.forEach(each => this._waiting.add(each.id));
+      window.setTimeout(() => this._tell(proposals.filter(each => this._isUnseen(each.id)), show), DRAWN_MS);
+    });
     agents.answered.connect((_, ids) => ids.forEach(id => this._take(id)));
+  }
+
+  private _isUnseen(id: string): boolean {
+    const cards = [...document.querySelectorAll<HTMLElement>(`.jp-diamond-proposalmessage [data-proposal="${CSS.escape(id)}"]`)];
+    return this._waiting.delete(id) && !cards.some(card => card.offsetParent !== null);
   }
 
   private _tell(proposals: readonly Proposal[], show: () => void): void {
@@ -31,6 +41,7 @@ export class AskedNotices {
   }
 
   private _take(id: string): void {
+    this._waiting.delete(id);
     const told = this._told.get(id);
     if (told !== undefined) {
       this._told.delete(id);
@@ -38,5 +49,6 @@ export class AskedNotices {
     }
   }
 
+  private readonly _waiting = new Set<string>();
   private readonly _told = new Map<string, string>();
 }

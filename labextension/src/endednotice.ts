@@ -42,7 +42,7 @@ export class EndedNotices {
   }
 
   private _tellGroup(group: Group): void {
-    if (this.enabled && !this._isShown(group.notebook.path)) {
+    if (this.enabled && !this._isShown(group.notebook.path) && !isInOpenChat(group.id)) {
       this._emit(groupEndedSentence(group), [group], 'Open group', () => this._open.group(group.id));
     }
   }
@@ -62,6 +62,9 @@ export class EndedNotices {
 
   /** Its notebook is open and shown. A task of which that is not known counts as unseen. */
   private async _isLookedAt(task: TaskSummary): Promise<boolean> {
+    if (isInOpenChat(task.id)) {
+      return true;
+    }
     const shown = this._shown(); // when it ended, not when the answer comes
     if (shown.length === 0) {
       return false;
@@ -85,4 +88,10 @@ export class EndedNotices {
 function shows(widget: object, notebook: string): boolean {
   const path = (widget as { context?: { path?: unknown } }).context?.path;
   return typeof path === 'string' && sameNotebook(path, notebook);
+}
+
+/** The chat that it was planned in is shown: it reports there. */
+function isInOpenChat(id: string): boolean {
+  const cards = document.querySelectorAll<HTMLElement>(`.jp-diamond-proposalmessage [data-task="${CSS.escape(id)}"]`);
+  return !document.hidden && [...cards].some(card => card.offsetParent !== null);
 }

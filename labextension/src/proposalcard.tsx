@@ -53,6 +53,7 @@ export function ProposalCard(props: Props): JSX.Element {
       aria-label={proposal.title}
       data-proposal={proposal.id}
       data-standing={standing}
+      data-task={proposal.task ?? undefined}
     >
       <div className="jp-diamond-proposal-title">{proposal.title}</div>
       {facts.length > 0 && <div className="jp-diamond-proposal-facts">{facts.join(' · ')}</div>}
@@ -167,7 +168,7 @@ function Wish(props: { busy: boolean; send: (words: string) => void }): JSX.Elem
         className="jp-mod-styled"
         autoFocus
         aria-label="What should be different"
-        placeholder="What should be different? e.g. one GPU, at most 1 h"
+        placeholder="What should be different? e.g. for 1 h"
         maxLength={500}
         value={words}
         onChange={event => setWords(event.target.value)}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, expect
 
+from jupyter_diamond.agent.chat.bridge import PERSONA
 from jupyter_diamond.model.snapshot import NodeShape, Record, SiteReading, Snapshot
 from tests.live.browser import SECONDS, SERVER_ARGUMENTS, LabPage, chromium, write_notebook
 from tests.live.globus import StandIn
@@ -53,7 +54,14 @@ if lr == 1e-1 and seed > 3:
     raise ValueError(f"the loss of seed {seed} is not finite")
 time.sleep(2 + 2 * seed)
 loss = lr * seed"""
+CHAT_CODE = "for epoch in range(3):\n    print('epoch', epoch)\nraise ValueError('the loss is not finite')"
 GROUP_RESULTS = "grid.results()"
+CHAT = (
+    ("what can you do?", "No language model is set up"),
+    (f"draft train it on 2 GPUs for 3 h\n```python\n{CHAT_CODE}\n```", "A draft, to be read and changed"),
+    ("plan called fit, 1 core for 5 min", "Run fit at"),
+)
+"""What is typed, and a part of the answer."""
 TALL = 5200
 """So that every cell is drawn: those out of sight are not in the page."""
 SITES, TASKS = "%diamond sites", "%diamond tasks"
@@ -94,6 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with clusters(base) as testbed, chromium("--hide-scrollbars") as browser:
             picture_jobs(folder, base / "jobs", browser, testbed)
+            picture_chat(folder, base / "chat", browser)
             picture_sites(folder, base / "sites", browser)
             picture_missing_half(folder, base / "bare", browser)
     finally:
@@ -260,6 +269,32 @@ def picture_page(album: Album) -> None:
     gone = lab.outputs(3).locator(".jp-diamond-keptcard:visible")
     gone.scroll_into_view_if_needed()
     album.take("card-kernel-gone", gone)
+
+
+def picture_chat(folder: Path, base: Path, browser: Browser) -> None:
+    """Jupyter AI's chat without a language model: what Diamond takes, a draft, a plan, a change, and a job's end."""
+    arguments = (f"--PersonaManager.default_persona_id={PERSONA}", *SERVER_ARGUMENTS)
+    with JupyterServer(base, arguments=arguments, chat=True) as server:
+        (server.notebooks / "study.chat").write_text("{}")
+        lab = LabPage(browser, server, width=1000, height=1250)
+        try:
+            page, album = lab.page, Album(folder, lab)
+            page.goto(f"{server.url}lab/tree/study.chat?token={server.token}&reset")
+            page.locator("#jupyterlab-splash").wait_for(state="detached", timeout=90 * SECONDS)
+            for words, answer in CHAT:
+                expect(page.locator(".jp-chat-input-container", has_text="Diamond")).to_be_visible()
+                page.locator(".jp-chat-input-container textarea").first.click()
+                page.keyboard.insert_text(words)
+                page.keyboard.press("Enter")
+                expect(page.locator(".jp-chat-rendered-message", has_text=answer).last).to_be_visible()
+            card = page.locator(".jp-chat-rendered-message .jp-diamond-proposal")
+            card.locator('[data-action="change"]').click()
+            album.take("chat-plan")
+            card.locator('[data-action="approve"]').click()
+            expect(page.locator(".jp-chat-rendered-message", has_text="fit failed on").last).to_be_visible()
+            album.take("chat-report")
+        finally:
+            lab.close()
 
 
 def picture_sites(folder: Path, base: Path, browser: Browser) -> None:

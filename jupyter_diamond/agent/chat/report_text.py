@@ -128,7 +128,7 @@ def _group_head(news: Waking) -> str:
 _SAY = {
     "logs": ("log {name}", "its log"), "explain": ("why {name}", "why it was placed there"),
     "task": ("status {name}", ""), "cancel": ("cancel {name}", "to end it"),
-    "resubmit": ("again {name}{options}", "to plan it anew with that"),
+    "resubmit": ("again {name}{options}", "to plan it anew"),
     "replan": ("replan {name}", "to plan it anew"), "hold": ("hold {name}", ""), "release": ("release {name}", ""),
 }  # fmt: skip
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+from pathlib import Path
 
 import jupyter_ai_persona_manager.persona_manager as managers
-from jupyter_ai_persona_manager import BasePersona, PersonaDefaults
+import pytest
+from jupyter_ai_persona_manager import BasePersona, PersonaDefaults, PersonaRequirementsUnmet
 from jupyter_ai_router.router import MessageRouter
 from jupyterlab_chat.chat_manager import ChatManager
 from jupyterlab_chat.models import BaseChatModel, Message, MimeModel, NewMessage
 from jupyterlab_chat.websocket_model import WsChatModel
 
+from jupyter_diamond.agent.chat import persona
 from jupyter_diamond.agent.chat.bridge import PERSONA, Bridge
 from jupyter_diamond.agent.chat.persona import AVATAR, DiamondPersona
 
@@ -41,10 +45,16 @@ def test_a_running_server_has_what_the_bridge_looks_for(jp_serverapp, room):
     assert not Bridge(None, jp_serverapp.log).present
 
 
+def test_without_a_part_of_the_extra_jupyter_ai_leaves_the_persona_out(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pydantic_ai" else 1 / 0)
+    with pytest.raises(PersonaRequirementsUnmet, match=r"jupyter-diamond\[ai\]"):
+        exec(compile(Path(persona.__file__).read_text(), persona.__file__, "exec"), {"__name__": "again"})
+
+
 async def test_the_personas_id_is_the_one_that_chats_keep(room):
     tab = await room.tab("a.chat")
-    persona = room.settings["jupyter-ai"]["persona-managers"][tab.chat].personas[PERSONA]
-    assert isinstance(persona, DiamondPersona)
-    assert isinstance(persona, BasePersona)
+    ours = room.settings["jupyter-ai"]["persona-managers"][tab.chat].personas[PERSONA]
+    assert isinstance(ours, DiamondPersona)
+    assert isinstance(ours, BasePersona)
     assert AVATAR.read_text().startswith("<svg")
     tab.socket.close()

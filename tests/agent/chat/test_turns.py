@@ -9,6 +9,7 @@ import pytest
 
 from jupyter_diamond.agent.chat.bridge import PERSONA
 from jupyter_diamond.agent.chat.history import load, turns_of
+from jupyter_diamond.agent.guard.speakers import speaker
 from jupyter_diamond.store.store import Store
 from tests.agent.chat.conftest import Tab, until
 from tests.engine.cells import held
@@ -226,3 +227,31 @@ async def test_commands_need_no_model_where_there_is_one(talk, model):
     assert talk.history()
     assert "Forgotten" in await talk.asks("forget")
     await until(lambda: not talk.history())
+
+
+async def test_a_group_is_one_plan_one_line_and_one_report(talk, model):
+    asked = {"name": "sweep", "source": "@chat", "time": "5m", "cpus": "1", "array": "0-2"}
+    model.play([call("more_tools", {"group": "groups"}), call("submit_group", asked)])
+    card = await talk.asks("three of these\n```python\nprint(index)\n```")
+    assert "Run sweep 3 times at here:machine" in card
+    model.play([say("Three are on their way.")])
+    assert "Three are on their way." in await talk.asks("yes")
+    model.play([say("All three are there.")])
+    report = await talk.hears("All three are there.")
+    assert "**sweep**: of 3 members 3 succeeded." in report
+    await until(lambda: any("succeeded 3/3" in each for each in talk.said()), say=f"its line: {talk.said()}")
+
+
+async def test_with_agents_switched_off_it_reports_without_a_model_and_proposes_nothing(talk, model, tmp_path):
+    go = tmp_path / "go"
+    await talk.asks(f"plan called hello, 1 core for 5 min\n```python\n{held(go, 'x = 1')}\n```")
+    await talk.asks("yes")
+    asked = model.calls  # for the draft
+    await talk.desk.guard.switch(on=False, by=speaker("somebody"))
+    go.touch()
+    report = await talk.hears("**hello** succeeded")
+    assert "Next: `log hello`" in report
+    assert "switched off" in report
+    assert "switched off" in await talk.asks(f"plan 1 core\n{QUICK}")
+    assert "switched off" in await talk.asks("and what now?")
+    assert model.calls == asked
