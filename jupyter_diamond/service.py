@@ -186,7 +186,10 @@ class DiamondService:
         """Where a task with this envelope would go now, or how a round of so many is shared out; nothing is started."""
         if members > 1:
             return await self.groups.plan(envelope, members, at_once=at_once)
-        decision = await self.engine.planner.plan(envelope)
+        return await self._ordered(await self.engine.planner.plan(envelope))
+
+    async def _ordered(self, decision: Decision) -> Decision:
+        """In the order that a language model gives the places that passed every rule, where the user lets it."""
         return decision if self.reorder is None else await self.reorder(decision)
 
     async def forecasts(self) -> Forecasts:
@@ -257,7 +260,8 @@ class DiamondService:
         if not request.again and (twin := twin_of(request, namesakes)):
             return Submitted(task=twin, attached=True, created=False)
         await self.groups.refuse_namesakes(request)
-        decision = await self.engine.planner.plan(request.envelope, by=request.by, healing=request.healing)
+        planner = self.engine.planner
+        decision = await self._ordered(await planner.plan(request.envelope, by=request.by, healing=request.healing))
         choice = decision.choice
         if choice is None or choice.size is None:
             raise OverBudget(decision.sentence) if too_dear(decision) else Infeasible(decision.sentence)

@@ -218,8 +218,8 @@ class DiamondAgent(LoggingConfigurable):
     ).tag(config=True)
     ranking = Bool(
         default_value=False,
-        help="Let the model reorder the places that passed every rule, when a plan is asked for. It can add none, "
-        "remove none and overrule nothing; the decision says so.",
+        help="Let the model reorder the places that passed every rule, when a task is planned or submitted. It can "
+        "add none, remove none and overrule nothing; the decision says so.",
     ).tag(config=True)
     ranking_s = Float(
         10.0, help="How long a plan waits for the model's order, in seconds; then the rules' own order stands."

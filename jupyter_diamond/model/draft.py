@@ -21,6 +21,8 @@ class DraftRequest(Value):
 
     words: str = Field(default="", max_length=20_000)
     code: str = Field(default="", max_length=2_000_000)
+    cell: str = Field(default="", max_length=2_000_000)
+    """The cell alone, as it was written, where ``code`` holds more: what it took before is looked up by it."""
     language: Literal["python", "bash"] = "python"
     given: dict[str, str] = Field(default_factory=dict)
     """Options that the user has set, as on the cell's line (``gpus``: ``1-4``): they are kept as they are."""

@@ -49,8 +49,8 @@ def of_capture(taken: Capture, cell: str, *, words: str, given: Mapping[str, str
     code = context_of(taken, cell)
     small = sum(len(data) for data in dict(taken.values).values()) <= MOST_PACKED and not taken.refusals
     return DraftRequest(
-        words=words[:20_000], code=code, language=taken.spec.language, given=dict(given), model=model,
-        sizes=sizes_of(code, taken.spec.language), values=_values(taken.captured),
+        words=words[:20_000], code=code, cell=cell[:MOST_CODE], language=taken.spec.language, given=dict(given),
+        model=model, sizes=sizes_of(code, taken.spec.language), values=_values(taken.captured),
         digest=pack(taken).digest if small else None,
     )  # fmt: skip
 

@@ -92,7 +92,7 @@ def test_from_the_question_to_the_report_over_a_closed_tab_and_a_restart(
         lab = LabPage(browser, server, width=1200, height=900)
         open_chat(lab)
         type_in(lab, f"{ASKED}\n```python\n{CODE.replace('GO', repr(str(go)))}\n```")
-        card = lab.page.locator(".jp-diamond-proposal")
+        card = lab.page.locator(".jp-chat-rendered-message .jp-diamond-proposal")
         expect(card).to_have_attribute("data-standing", "waiting")
         expect(card).to_contain_text("Run finetune at delta:gpuA100x4: 2 cores, 2 GPUs, for at most 10 min")
         assert server.api("GET", "tasks")["tasks"] == [], "nothing is sent before the click"
@@ -118,7 +118,7 @@ def test_from_the_question_to_the_report_over_a_closed_tab_and_a_restart(
         open_chat(lab)
         shows(lab, "finetune succeeded on delta:gpuA100x4")
         shows(lab, AFTER)
-        expect(lab.page.locator(".jp-diamond-proposal")).to_have_attribute("data-standing", "done")
+        expect(lab.page.locator(".jp-chat-rendered-message .jp-diamond-proposal")).to_have_attribute("data-standing", "done")
         assert lab.heard.our_errors() == []
         assert lab.heard.strangers() == set()
         lab.close()

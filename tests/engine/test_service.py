@@ -31,9 +31,11 @@ async def test_a_cell_runs_and_its_value_output_and_log_come_back(bench):
     assert [output["output_type"] for output in view.outputs] == ["stream", "execute_result"]
     log = await service.logs(task.id)
     assert "hello" in log.text
+    (before,) = await service.ledger.do(service.ledger.store.past_runs, done.digest, "")
+    assert (before.task, before.site, before.same, before.run_s > 0) == (done.id, "here", "digest", True)
 
 
-async def test_only_a_plan_that_is_shown_may_be_reordered(bench):
+async def test_a_plan_that_is_shown_and_the_one_that_is_submitted_are_reordered_alike(bench):
     service = await bench.start()
     asked = []
 
@@ -44,8 +46,8 @@ async def test_only_a_plan_that_is_shown_may_be_reordered(bench):
     service.reorder = reorder
     assert (await service.plan(Envelope())).ranking == "turned around"
     task = await bench.submit(service, "x = 1")
-    assert len(asked) == 1
-    assert (await service.decision(task.id)).ranking == ""
+    assert len(asked) == 2
+    assert (await service.decision(task.id)).ranking == "turned around"
     await ended(service, task)
 
 

@@ -77,6 +77,7 @@ def test_a_draft_of_the_cell_before_shows_reasons_and_the_line_to_paste(asking_k
     assert (asked.given, asked.words) == ({"time": "2h"}, "at most 4 hours on delta")
     assert "def work(row):" in asked.code
     assert asked.digest is not None
+    assert asked.cell.startswith("from joblib import Parallel")
 
 
 def test_a_draft_above_its_code(asking_kernel, asked_only):
@@ -103,5 +104,7 @@ def test_submit_draft_go_sends_what_was_drafted(kernel, rest):
         "%%diamond_submit fit --draft=go -d 'at most 4 hours'\nfrom joblib import Parallel\nz = Parallel(n_jobs=3)"
     )
     assert "It is sent with these options." in shown(ran)
-    envelope = rest.pool.requests[rest.pool.named("fit").id].envelope
+    request = rest.pool.requests[rest.pool.named("fit").id]
+    asked, envelope = rest.pool.drafts[-1], request.envelope
+    assert (asked.cell, asked.digest) == (request.source, request.digest)
     assert (envelope.cpus.max, envelope.walltime_s.max) == (3, 4 * 3600)

@@ -22,6 +22,8 @@ def filled(path):
 
 def rewritten(path, *statements):
     with sqlite3.connect(path) as raw:
+        for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            raw.execute(f"DROP TRIGGER {name}")
         for statement, given in statements:
             raw.execute(statement, given)
     raw.close()
@@ -48,6 +50,15 @@ def test_lines_are_chained(filled):
     checked = filled.audit.verify()
     assert (checked.lines, checked.newest, checked.problems) == (5, lines[-1].digest, ())
     assert [line.seq for line in filled.audit.lines(after=3)] == [4, 5]
+
+
+@pytest.mark.parametrize("statement", ["UPDATE audit SET at = 0", "DELETE FROM audit WHERE seq = 5"])
+def test_no_code_changes_it_by_mistake(filled, path, statement):
+    raw = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        raw.execute(statement)
+    raw.close()
+    assert filled.audit.verify().lines == 5
 
 
 def test_an_empty_audit_is_in_order(store):

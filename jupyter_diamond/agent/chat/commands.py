@@ -159,7 +159,7 @@ class Commands:
             decision = await self._desk.service.plan(draft.envelope)
             said = looks_text.decision_text(decision, "Such a job:", self._now())
             return f"{said}\n\nAttach a cell, a notebook or a script, or paste the code, and I plan the real one."
-        notes = [f"Not known: {each}" for each in draft.unknown] + list(draft.problems)
+        notes = [*draft.unknown, *draft.problems]
         name = held.name or _name_from(turn.command.rest) or "job"
         request, bundle = request_of(
             name, held.source, _language(held), draft.envelope, notebook=held.notebook, by="diamond",
@@ -176,7 +176,7 @@ class Commands:
         self, chat: Conversation, memory: ChatMemory, person: Speaker, before: Proposal, words: str
     ) -> str:
         """The same job with something changed, in the user's words."""
-        return await self._plan(Turn(chat, memory, person, Command("plan", rest=f"{before.intent} {words}".strip())))
+        return await self._plan(Turn(chat, memory, person, Command("plan", rest=f"{words}. {before.intent}".strip(". "))))
 
     async def _submit(self, turn: Turn) -> str:
         """The user's own word: yes to the plan that waits, or a plan to say yes to."""

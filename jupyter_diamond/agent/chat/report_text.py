@@ -25,7 +25,7 @@ def report(news: Waking, task: Task | Group, manifest: Manifest | None, now: dat
     elif news.kind == "trouble" or not news.state.terminal:
         lines = [_trouble(news, now)]
     else:
-        lines = [head(task, now), *_cause(news), *_facts(task, manifest)]
+        lines = [head(task, now), *_cause(news), *_facts(task, manifest, told=bool(news.cause))]
     return "\n\n".join(filter(None, [*lines, next_actions(news.actions, news.name) if actions else ""]))
 
 
@@ -38,7 +38,8 @@ def head(task: Task, now: datetime) -> str:
         return f"{said}."
     said += f" on {code(place_text(attempt.site, attempt.partition))}"
     if attempt.started_at is not None and attempt.ended_at is not None:
-        said += f" after {span_of_time((attempt.ended_at - attempt.started_at).total_seconds())}"
+        ran = (attempt.ended_at - attempt.started_at).total_seconds()
+        said += f" after {span_of_time(ran) if ran >= 1 else 'less than 1 s'}"
     if attempt.ended_at is not None:
         said += f", at {wall_clock(attempt.ended_at, now)}"
     said += "."
@@ -67,7 +68,7 @@ def _cause(news: Waking) -> list[str]:
     return [" ".join(filter(None, (text(news.cause), text(news.next))))]
 
 
-def _facts(task: Task, manifest: Manifest | None) -> list[str]:
+def _facts(task: Task, manifest: Manifest | None, *, told: bool) -> list[str]:
     attempt = task.attempt
     facts = [f"job {code(str(attempt.native))}"] if attempt is not None and attempt.native is not None else []
     if attempt is not None and attempt.size:
@@ -77,7 +78,7 @@ def _facts(task: Task, manifest: Manifest | None) -> list[str]:
     facts.append(_charged(task))
     lines = [" · ".join(facts)]
     if manifest is not None:
-        lines += _came_back(manifest)
+        lines += _came_back(manifest, told=told)
     return lines
 
 
@@ -89,7 +90,7 @@ def _charged(task: Task) -> str:
     return f"charged {text(cost)}" if cost else "what it is charged is not known"
 
 
-def _came_back(manifest: Manifest) -> list[str]:
+def _came_back(manifest: Manifest, *, told: bool) -> list[str]:
     lines = []
     if manifest.values:
         named = [f"{code(each.name)} ({byte_size(each.bytes)})" for each in manifest.values[:_MOST_OUTPUTS]]
@@ -98,7 +99,7 @@ def _came_back(manifest: Manifest) -> list[str]:
     if manifest.missing:
         lacking = [f"{code(each.name)}: {text(each.why, 200)}" for each in manifest.missing[:_MOST_OUTPUTS]]
         lines.append("Did not come back: " + "; ".join(lacking) + ".")
-    if manifest.error is not None:
+    if manifest.error is not None and not told:
         said = f"{manifest.error.ename}: {manifest.error.evalue}"
         lines.append(f"The cell raised {code(said, 300)}.")
     return lines

@@ -214,13 +214,13 @@ class Turns:
     async def woken(self, chat: Conversation, memory: ChatMemory, news: Waking) -> None:
         """Report, once. It returns when the message is saved."""
         mark = f"news:{news.id}"
+        await self.progress(chat, memory)
         if chat.marked(mark) is None and not self._is_quiet(memory, news):
             spoken = await self._told(chat, memory, news)
             chat.say(spoken.words, mark=mark)
             await self.show(chat, memory, Spoken(cards=spoken.cards, done=spoken.done))
         if chat.marked(mark) is not None and not await chat.saved(mark):
             raise TimeoutError(f"The message about {news.name} was not saved.")
-        await self.progress(chat, memory)
 
     @staticmethod
     def _is_quiet(memory: ChatMemory, news: Waking) -> bool:

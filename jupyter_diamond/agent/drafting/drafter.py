@@ -52,7 +52,7 @@ class Drafter:
 
     async def _past(self, request: DraftRequest) -> tuple[PastRun, ...]:
         ledger = self._service.ledger
-        return await ledger.do(ledger.store.past_runs, request.digest, request.code)
+        return await ledger.do(ledger.store.past_runs, request.digest, request.cell or request.code)
 
     async def _with_model(
         self, drafted: Draft, request: DraftRequest, speaker: Speaker, pool: Pool, now: datetime

@@ -99,7 +99,8 @@ async def test_a_site_that_is_not_there_is_told(drafter):
 async def test_the_same_code_is_looked_up_by_its_digest_and_its_text(drafter):
     service = PlanningService(only=SITES)
     await drafted(drafter(service=service), code="x = 1", digest="d1")
-    assert service.asked_past == [("d1", "x = 1")]
+    await drafted(drafter(service=service), code="import a\nx = 1", cell="x = 1")
+    assert service.asked_past == [("d1", "x = 1"), (None, "x = 1")]
 
 
 @pytest.mark.asyncio

@@ -66,6 +66,11 @@ def _add_audit() -> None:
         sa.Column("body", sa.Text, nullable=False),
         sqlite_autoincrement=True,
     )
+    for change in ("UPDATE", "DELETE"):  # no code of ours ever does either; a defect must not, too
+        op.execute(
+            f"CREATE TRIGGER audit_is_never_changed_by_{change.lower()} BEFORE {change} ON audit "
+            "BEGIN SELECT RAISE(ABORT, 'the audit is append-only'); END"
+        )
 
 
 def _add_model_calls() -> None:
