@@ -118,7 +118,9 @@ def test_from_the_question_to_the_report_over_a_closed_tab_and_a_restart(
         open_chat(lab)
         shows(lab, "finetune succeeded on delta:gpuA100x4")
         shows(lab, AFTER)
-        expect(lab.page.locator(".jp-chat-rendered-message .jp-diamond-proposal")).to_have_attribute("data-standing", "done")
+        expect(lab.page.locator(".jp-chat-rendered-message .jp-diamond-proposal")).to_have_attribute(
+            "data-standing", "done"
+        )
         assert lab.heard.our_errors() == []
         assert lab.heard.strangers() == set()
         lab.close()

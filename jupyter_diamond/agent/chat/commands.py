@@ -176,7 +176,9 @@ class Commands:
         self, chat: Conversation, memory: ChatMemory, person: Speaker, before: Proposal, words: str
     ) -> str:
         """The same job with something changed, in the user's words."""
-        return await self._plan(Turn(chat, memory, person, Command("plan", rest=f"{words}. {before.intent}".strip(". "))))
+        return await self._plan(
+            Turn(chat, memory, person, Command("plan", rest=f"{words}. {before.intent}".strip(". ")))
+        )
 
     async def _submit(self, turn: Turn) -> str:
         """The user's own word: yes to the plan that waits, or a plan to say yes to."""

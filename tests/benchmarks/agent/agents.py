@@ -14,6 +14,7 @@ from typing import Any
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.usage import UsageLimits
 
 from jupyter_diamond.agent.desk import AgentDesk
 from jupyter_diamond.agent.tools.toolset import DiamondTools
@@ -31,6 +32,7 @@ SUBMIT = frozenset({"submit_task", "submit_group"})
 CHECK = frozenset({"plan_placement", "validate_envelope", "draft_envelope", "find_idle"})
 TRACE = bool(os.environ.get("TRACE"))
 TOKEN = 4
+_MANY = UsageLimits(request_limit=200)
 """Characters, as is usual for a rough count; the same for all that are compared."""
 
 
@@ -74,7 +76,7 @@ class Conversation:
         agent = Agent(
             FunctionModel(lambda messages, info: self._answer(turn, messages, info)), toolsets=[tools], retries=5
         )
-        done = await agent.run(text, message_history=self.history)
+        done = await agent.run(text, message_history=self.history, usage_limits=_MANY)
         self.history = done.all_messages()
         return str(done.output)
 

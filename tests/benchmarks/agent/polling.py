@@ -6,6 +6,8 @@ holds all that was said before, as chat models are asked.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from jupyter_diamond.agent.desk import AgentDesk
 
 from .agents import Conversation, Turn
@@ -28,7 +30,7 @@ async def compared(desk: AgentDesk, sites: tuple[str, ...]) -> str:
 
 async def _sleeping(desk: AgentDesk, sites: tuple[str, ...]) -> tuple[Conversation, str]:
     chat = Conversation(desk, 9001)
-    world = World(desk, sites, chat)
+    world = World(desk, sites, chat, Path())
     script = submits(asks(name="long", source="print('epoch 1')\nanswer = 1", outputs="answer"))
     await chat.say("Run it.", script)
     await world.approve()
@@ -41,7 +43,7 @@ async def _sleeping(desk: AgentDesk, sites: tuple[str, ...]) -> tuple[Conversati
 
 async def _polling(desk: AgentDesk, sites: tuple[str, ...], task: str) -> Conversation:
     chat = Conversation(desk, 9002)
-    world = World(desk, sites, chat)
+    world = World(desk, sites, chat, Path())
     script = submits(asks(name="long_polled", source="print('epoch 1')\nanswer = 1", outputs="answer"))
     await chat.say("Run it.", script)
     await world.approve()

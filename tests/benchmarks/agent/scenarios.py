@@ -19,7 +19,7 @@ from tests.agent.obedient import Obedient
 from .agents import Conversation, Turn, Turns
 
 ADA = Speaker(user="ada", channel="lab")
-PATIENCE_S = 60.0
+PATIENCE_S = 40.0
 
 
 @dataclass
@@ -44,8 +44,8 @@ class Scenario:
 class World:
     """The sites, the tools, and a user who says yes to what is sensible."""
 
-    def __init__(self, desk: AgentDesk, sites: tuple[str, ...], chat: Conversation) -> None:
-        self.desk, self.sites, self.chat = desk, sites, chat
+    def __init__(self, desk: AgentDesk, sites: tuple[str, ...], chat: Conversation, folder: Path) -> None:
+        self.desk, self.sites, self.chat, self.folder = desk, sites, chat, folder
 
     async def approve(self) -> int:
         """Say yes to all that waits in this chat."""
@@ -178,9 +178,8 @@ async def submit(world: World) -> Played:
 async def out_of_memory(world: World) -> Played:
     """Its first attempt runs out of memory; healing gives it more, and nobody asks the model for that."""
     cell = "import os, resource\nif not os.path.exists(MARK):\n    open(MARK, 'w').close(); raise MemoryError('too little')\nanswer = 1"
-    mark = world.desk.service.engine.collector.snapshot().id, world.chat.speaker.channel.replace(":", "-")
-    path = f"/tmp/diamond-agent-bench-{mark[0]}-{mark[1]}-{id(world)}"
-    source = f"MARK = {path!r}\n{cell}"
+    source = f"MARK = {str(world.folder / 'mark')!r}
+{cell}"
     said = await through(world, asks(name="hungry", source=source, memory="64M-256M", outputs="answer"))
     (task,) = await world.mine()
     assert isinstance(task, Task)
@@ -259,8 +258,8 @@ if first: raise RuntimeError('no fabric here')
 async def wrong_site(world: World) -> Played:
     """The log shows that the site is wrong for it: reported while it runs, it goes on elsewhere once it has failed."""
     service, chat = world.desk.service, world.chat
-    gate = f"/tmp/diamond-agent-bench-gate-{id(world)}"
-    script = submits(asks(name="picky", source=PICKY.replace("@", repr(gate))))
+    gate = world.folder / "gate"
+    script = submits(asks(name="picky", source=PICKY.replace("@", repr(str(gate)))))
     await chat.say("Run picky, please.", script)
     await world.approve()
     await chat.say("I approved it.", script)
@@ -277,7 +276,7 @@ async def wrong_site(world: World) -> Played:
     await chat.say("How is it?", complains)
     await world.approve()
     await chat.say("I approved it.", complains)
-    await asyncio.to_thread(Path(gate).touch)
+    await asyncio.to_thread(gate.touch)
     await world.news()
     said = await chat.say(f"[news] it has ended: {task.id}", reports())
     done = await service.task(task.id)
@@ -329,8 +328,8 @@ async def polling(world: World) -> Played:
     def turn(said: str) -> Turn:
         last = yield from script(said)
         while "approved" in said:
-            (task,) = (each for each in (yield "list_tasks", {"limit": 1})["tasks"])
-            if task["phase"] == "ENDED":
+            found = yield "wait_task", {"task": "polled", "until": "change", "at_most": "1s", "after": 1 << 40}
+            if found["phase"] == "ENDED":
                 break
         return last
 

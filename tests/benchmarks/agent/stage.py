@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -42,7 +43,8 @@ async def play(desk: AgentDesk, sites: tuple[str, ...], scenario: Scenario, numb
     chat = Conversation(desk, number)
     began = time.monotonic()
     try:
-        played = await scenario.play(World(desk, sites, chat))
+        with tempfile.TemporaryDirectory(prefix="diamond-bench-") as folder:
+            played = await scenario.play(World(desk, sites, chat, Path(folder)))
         right, why, spans = played.right, played.why, played.spans
     except (AssertionError, KeyError, ValueError, TimeoutError) as problem:
         right, why, spans = False, f"{type(problem).__name__}: {problem}", []
