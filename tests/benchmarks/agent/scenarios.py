@@ -178,8 +178,7 @@ async def submit(world: World) -> Played:
 async def out_of_memory(world: World) -> Played:
     """Its first attempt runs out of memory; healing gives it more, and nobody asks the model for that."""
     cell = "import os, resource\nif not os.path.exists(MARK):\n    open(MARK, 'w').close(); raise MemoryError('too little')\nanswer = 1"
-    source = f"MARK = {str(world.folder / 'mark')!r}
-{cell}"
+    source = f"MARK = {str(world.folder / 'mark')!r}\n{cell}"
     said = await through(world, asks(name="hungry", source=source, memory="64M-256M", outputs="answer"))
     (task,) = await world.mine()
     assert isinstance(task, Task)
