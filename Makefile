@@ -20,7 +20,7 @@ LIVE := $(if $(SLURM),--slurm)
 COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \
           $(wildcard jupyter_diamond/labextension/package.json)
 
-.PHONY: help demo lab test lint chaos bench bench-placement screenshots clean debian
+.PHONY: help demo lab test lint chaos bench bench-agent bench-placement screenshots clean debian
 
 help:
 	@echo 'make demo [SLURM=1]   run the example notebook on a Jupyter server of its own, print decision, log and result'
@@ -30,6 +30,7 @@ help:
 	@echo 'make lint             ruff, mypy, and tsc where node is installed'
 	@echo 'make bench            every benchmark, tables on stdout'
 	@echo 'make bench-placement [SEED= ROUNDS= LOGS=folder]   placement policies on simulated sites'
+	@echo 'make bench-agent      agents end to end on real Slurm: right, rigorous, tokens, model calls while jobs ran'
 	@echo 'make screenshots [OUT=folder]   every view as a picture'
 	@echo 'make clean            remove what make has made'
 
@@ -74,6 +75,10 @@ bench: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null
 	@set -e; for bench in tests/benchmarks/bench_*.py; do \
 	  module="$${bench%.py}"; echo; echo "== $$(basename "$$module")"; $(PY) -m "$${module//\//.}"; done
+
+# Scripted and obedient agents on real Slurm: right, rigorous, tokens, model calls while jobs ran; PLAY="oom group" for some.
+bench-agent: .venv/installed debian
+	@$(PY) -m tests.benchmarks.agent $(PLAY)
 
 # Policies of placement on simulated federations; LOGS is a folder of job logs (SWF files or tables), if there is one.
 bench-placement: .venv/installed

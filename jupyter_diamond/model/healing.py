@@ -65,6 +65,8 @@ class Mismatch(Value):
     by: str
     at: UtcTime
     reason: str = Field(max_length=500)
+    instead: tuple[str, str | None, str | None] | None = None
+    """Site, partition and account to which it goes then, where the user's word was about them: of an agent's task."""
 
 
 Taken = Literal["replan", "hold", "migrate"]

@@ -15,7 +15,9 @@ Units = Mapping[str, Collection[str]]
 """By site the units that it charges in; empty where that is not known."""
 
 EXAMPLE = "20 GPU-hours"
-_AMOUNT = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,9})?)\s+([A-Za-z][A-Za-z0-9 -]{0,40}?)\s*")
+_NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,12})(?:\.[0-9]{1,9})?"
+"""With commas too, as our own sentences write it: ``1,234.57 core-hours``."""
+_AMOUNT = re.compile(rf"\s*({_NUMBER})\s+([A-Za-z][A-Za-z0-9 -]{{0,40}}?)\s*")
 
 
 def read_caps(scope: CapScope, said: Iterable[str], units: Units, *, setting: str) -> tuple[SpendingCap, ...]:
@@ -68,7 +70,7 @@ def amount_of(text: str, setting: str) -> tuple[float, str]:
     if parts is None:
         raise InvalidRequest(f"{setting}: {text!r} is no amount with its unit; write for example {EXAMPLE!r}.")
     unit = "-".join(parts[2].split())
-    return float(parts[1]), unit[:-1] if unit[-1:] == "s" and len(unit) > 2 else unit
+    return float(parts[1].replace(",", "")), unit[:-1] if unit[-1:] == "s" and len(unit) > 2 else unit
 
 
 def _same(unit: str, known: Collection[str]) -> str | None:

@@ -448,6 +448,7 @@ export interface Mismatch {
   by: string;
   at: string;
   reason: string;
+  instead: [string, string | null, string | null] | null;
 }
 
 /** A variable that was asked for and did not come back. */

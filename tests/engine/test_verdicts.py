@@ -97,7 +97,8 @@ async def test_what_runs_is_not_ended_and_goes_elsewhere_once_it_has_failed(benc
     gate, runs = tmp_path / "gate", tmp_path / "runs"
     cell = cells.held(gate, f"n = len(list(pathlib.Path({str(tmp_path)!r}).glob('runs*')))\n"
                             f"pathlib.Path({str(runs)!r} + str(n)).touch()\nif n == 0: raise RuntimeError('no fabric')")  # fmt: skip
-    task = await bench.submit(service, cell, healing=Healing(retries=1))
+    pinned = Envelope(site="here", walltime_s=Span.exactly(600))  # as an agent's task is, to what was approved
+    task = await bench.submit(service, cell, healing=Healing(retries=1, moves=0), by="claude", envelope=pinned)
     await in_state(service, task, State.RUNNING)
     told = await service.report_mismatch(task.id, "no fabric here", "claude")
     assert (told.state, told.attempt.withdrawal) == (State.RUNNING, None)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_diamond.errors import InvalidRequest
-from jupyter_diamond.parsing.spending import read_account_caps, read_caps
+from jupyter_diamond.parsing.spending import amount_of, read_account_caps, read_caps
+from jupyter_diamond.placement.words import charge
 
 UNITS = {"delta": ("core-hour", "GPU-hour"), "vista": ("node-hour",), "mine": ()}
 
@@ -80,3 +81,8 @@ def refusal_of(text):
 @given(st.text(max_size=20))
 def test_any_text_is_a_cap_or_our_own_error(text):
     assert (refusal_of(text) or "per_day: ").startswith("per_day: ")
+
+
+def test_an_amount_is_read_as_our_own_sentences_write_it():
+    for amount in (0.5, 20, 1000, 1_234_567.25):
+        assert amount_of(charge(amount, "GPU-hour"), "a budget") == (amount, "GPU-hour")

@@ -16,10 +16,13 @@ from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.placement import words
 from jupyter_diamond.store.follows import not_started
 
+from .healer import unpinned
 from .segments import bound
 from .steps import attempts_left, in_force, moves_left
 
 REASON_LENGTH = 500
+MOST_REPORTS = 2
+"""So many sites an agent's task may leave; each time the user's word names where it goes."""
 
 
 class Mismatches:
@@ -54,11 +57,16 @@ class Mismatches:
         if why_not:
             raise Conflict(why_not)
         told = Mismatch(by=by, at=from_epoch(time.time()), reason=said[:REASON_LENGTH])
-        decision = await self._planner.plan(in_force(task, before.envelope), follows=_with(task, told), by=task.by)
+        envelope = in_force(task, before.envelope)
+        if task.by is not None:
+            envelope = unpinned(envelope)
+        decision = await self._planner.plan(envelope, follows=_with(task, told), by=task.by)
         choice = decision.choice
         if choice is None or choice.size is None or choice.simulated:
             site = task.attempts[-1].site
             raise Infeasible(f"`{task.name}` stays at {site}, for no other site can take it. {decision.sentence}")
+        if task.by is not None:
+            told = told.model_copy(update={"instead": (choice.site, choice.partition or None, choice.account)})
         return told, decision
 
 
@@ -72,7 +80,7 @@ def refused(task: Task, pin: Envelope) -> str:
         )
     if task.cancel_requested_by is not None:
         return f"`{name}` is being cancelled, so nothing of it goes elsewhere."
-    if pin.site is not None:
+    if pin.site is not None and task.by is None:  # that of an agent's task is the place that was approved
         return (
             f"`{name}` was pinned to {pin.site}. While it waits, %diamond replan {name} --unpin lets it go elsewhere; "
             "else cancel it, and submit it again without --site."
@@ -88,7 +96,12 @@ def refused(task: Task, pin: Envelope) -> str:
 def _used_up(task: Task) -> str:
     """Which budget of the task has nothing left for a move; empty where there is some left."""
     name, site, healing = task.name, task.attempts[-1].site, task.healing
-    if moves_left(task) < 1:
+    if task.by is not None and sum(each.mismatch is not None for each in task.attempts) >= MOST_REPORTS:
+        return (
+            f"`{name}` has left {MOST_REPORTS} sites that were reported to be wrong for it, and leaves no more: it "
+            f"stays at {site}. Look what it really needs, then submit it again."
+        )
+    if task.by is None and moves_left(task) < 1:
         allowed = words.count(healing.moves, "time")
         return f"`{name}` may change its site {allowed} (--moves), and no move is left: it stays at {site}."
     if not not_started(task.attempts[-1]) and attempts_left(task) < 1:

@@ -160,11 +160,20 @@ def in_force(task: Task, pin: Envelope | None = None) -> Envelope:
     envelope = task.envelope
     if pin is not None:
         envelope = envelope.model_copy(update={"site": pin.site, "partition": pin.partition, "account": pin.account})
+    envelope = _instead(task, envelope)
     changes: dict[str, Span] = {}
     for attempt in task.attempts:
         if attempt.failure != "timeout" or attempt.segment >= task.healing.segments:
             changes |= _grown(attempt, task.envelope)
     return envelope.model_copy(update=changes)
+
+
+def _instead(task: Task, envelope: Envelope) -> Envelope:
+    """An agent's task is bound to the place that was approved: after a report, to the one that its word named."""
+    told = [each.mismatch for each in task.attempts if each.mismatch is not None]
+    if not told or told[-1].instead is None or envelope.site not in mismatched(task):
+        return envelope
+    return envelope.model_copy(update=dict(zip(("site", "partition", "account"), told[-1].instead, strict=True)))
 
 
 def begins_with(envelope: Envelope, retries: int, before: Sequence[Attempt] = ()) -> Envelope:
@@ -197,6 +206,8 @@ def _more(name: str, had: int, most: int) -> dict[str, Span]:
 def _no_other_place(task: Task, pin: Envelope) -> Stop | None:
     """A place where jobs do not start is not tried twice."""
     attempt = task.attempts[-1]
+    if attempt.mismatch is not None and attempt.mismatch.instead is not None:
+        return None
     if attempt.segment > 1:
         return Stop(
             f"Segment {attempt.segment} could not begin at {attempt.site}, where the work's checkpoints are.",

@@ -70,3 +70,16 @@ def test_a_waiting_task_needs_no_retry_to_move():
     waits = task(attempt(state=State.PENDING, started_at=None), healing=Healing(retries=0))
     assert refused(waits, ANYWHERE) == ""
     assert attempts_left(waits) == 0
+
+
+def test_an_agents_task_is_bound_to_the_place_that_the_word_for_the_report_named():
+    told = WRONG.model_copy(update={"instead": ("vista", "gg", "acc")})
+    mine = task(attempt(mismatch=told, failure="app_args"), by="claude", healing=Healing(moves=0))
+    approved = Envelope(site="delta", partition="cpu", account="old")
+    step = next_step(mine, Cause(failure="app_args"), pin=approved)
+    assert isinstance(step, Follow)
+    assert (step.envelope.site, step.envelope.partition, step.envelope.account) == ("vista", "gg", "acc")
+    waits = task(attempt(state=State.PENDING, started_at=None), by="claude", healing=Healing(moves=0))
+    assert refused(waits, approved) == ""
+    twice = task(*(attempt(n, State.PENDING, started_at=None, mismatch=told) for n in (1, 2)), by="claude")
+    assert "has left 2 sites that were reported to be wrong for it" in refused(twice, approved)
