@@ -6,7 +6,7 @@ from argparse import Namespace
 from datetime import datetime, timezone
 
 from jupyter_diamond.model.charge import AccountCharges, AttemptCharge, TaskCharges
-from jupyter_diamond.notebook.charges import account_text, caps_text
+from jupyter_diamond.notebook.charges import account_text, beside_text
 from jupyter_diamond.notebook.client import DiamondClient
 from jupyter_diamond.notebook.vocabulary import age
 from jupyter_diamond.placement.estimate_words import amount
@@ -32,8 +32,8 @@ def charges(client: DiamondClient, said: Namespace) -> int:
         )
     else:
         table(HEADS, [_account(row) for row in found.accounts], right=HEADS[3:])
-    if found.caps:
-        say(caps_text(found.caps))
+    if beside := beside_text(found):
+        say(beside)
     return DONE
 
 

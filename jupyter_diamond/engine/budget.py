@@ -103,12 +103,16 @@ class Budget:
         now = from_epoch(time.time())
         since, charges = now - timedelta(days=days), self._ledger.store.charges
         shown = [cap for cap in self.caps if cap.scope in ("day", "account")]
-        accounts, by_task, spent = await self._ledger.do(
-            lambda: (charges.accounts(since), charges.tasks(since) if tasks else (), charges.spent(shown, now))
-        )
+        models = self._ledger.store.model_calls
+        accounts, by_task, spent, asked = await self._ledger.do(
+            lambda: (
+                charges.accounts(since), charges.tasks(since) if tasks else (), charges.spent(shown, now),
+                models.use(since),
+            )
+        )  # fmt: skip
         told, limits = self._balances.told(now), self._limits()
         return Charges(
-            since=since, read_at=now, tasks=by_task, caps=spent,
+            since=since, read_at=now, tasks=by_task, caps=spent, models=asked,
             accounts=tuple(_balanced(each, told.get(each.site), limits.get(each.site)) for each in accounts),
         )  # fmt: skip
 

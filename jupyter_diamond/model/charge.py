@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from .base import UtcTime, Value
+from .model_call import ModelUse
 
 HOUR_S = 3600.0
 
@@ -123,3 +124,5 @@ class Charges(Value):
     tasks: tuple[TaskCharges, ...] = ()
     """Newest first; empty unless they were asked for."""
     caps: tuple[Spent, ...] = ()
+    models: ModelUse = ModelUse()
+    """What language models were asked since then, for whatever purpose."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.model.charge import AccountCharges, Charges, Spent
+from jupyter_diamond.model.model_call import ModelUse
 from jupyter_diamond.placement import words
 from jupyter_diamond.placement.budget import named, standing
 
@@ -55,6 +56,22 @@ def tasks_charges_table(found: Charges) -> pd.DataFrame:
 def account_text(row: AccountCharges) -> str:
     """Which account pays."""
     return row.account or "default"
+
+
+def beside_text(found: Charges) -> str:
+    """What stands beside the table: the caps, and what language models took; empty where there is neither."""
+    return "\n".join(filter(None, (caps_text(found.caps), models_text(found.models))))
+
+
+def models_text(use: ModelUse) -> str:
+    """``Language model: 12 requests, 34,000 tokens in, 2,100 out, 41 s``; empty where none was asked."""
+    if not use.calls:
+        return ""
+    said = (
+        f"Language model: {words.count(use.calls, 'request')}, {use.prompt_tokens:,} tokens in, "
+        f"{use.answer_tokens:,} out, {words.duration(max(1, round(use.seconds)))}"
+    )
+    return f"{said}; {use.unmeasured:,} of them did not say how many tokens." if use.unmeasured else f"{said}."
 
 
 def caps_text(caps: Iterable[Spent]) -> str:

@@ -15,7 +15,7 @@ from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, Remot
 from jupyter_diamond.model.group import Group
 
 from . import api
-from .charges import caps_text, charges_table, tasks_charges_table
+from .charges import beside_text, charges_table, tasks_charges_table
 from .completion import register
 from .explanation import Explanation
 from .group_handle import GroupHandle
@@ -271,8 +271,8 @@ class DiamondMagics(Magics):
 
     def _charges(self, said: Any) -> Any:
         found = self._session.client.charges(said.days, tasks=said.tasks)
-        if found.caps:
-            _show(Text(caps_text(found.caps)))
+        if beside := beside_text(found):
+            _show(Text(beside))
         return tasks_charges_table(found) if said.tasks else charges_table(found, datetime.now(timezone.utc))
 
     def _explain(self, said: Any) -> Any:

@@ -349,6 +349,8 @@ def test_a_draft_with_a_model_and_with_agents_switched_off(cli, stub, server, tm
     assert stub.asked[0].headers["authorization"] == f"Bearer {CANARY}"
     assert "print('hello')" in stub.prompts
     assert CANARY not in stub.prompts + json.dumps(found) + server.log.read_text(errors="replace")
+    assert cli.json("charges")["models"]["calls"] == 1
+    assert "Language model: 1 request, " in cli("charges").out
     assert cli("agents", "off").status == 0
     off = cli("draft", str(script))
     assert "switched off" in off.out

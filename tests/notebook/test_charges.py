@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from jupyter_diamond.model.charge import Charge
+from jupyter_diamond.model.model_call import ModelUse
 from jupyter_diamond.notebook.charge_text import TaskCharge, charge_text, cost_text
+from jupyter_diamond.notebook.charges import models_text
 from tests.store.store_samples import T0, an_attempt
 
 LIVE = Charge(unit="core-hour", predicted=0.5, at_most=2.0, per_hour=2.0)
@@ -55,3 +57,21 @@ def test_what_cannot_be_added_up_is_none():
     assert (lost.actual, lost.predicted) == (None, 1.0)
     moved = charges(OVER, Charge(unit="GPU-hour", actual=1.0, predicted=1.0, at_most=1.0, settled_at=T0))
     assert (moved.unit, moved.actual, moved.predicted) == ("", None, None)
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (ModelUse(), ""),
+        (
+            ModelUse(calls=1, prompt_tokens=3400, answer_tokens=210, seconds=0.2),
+            "Language model: 1 request, 3,400 tokens in, 210 out, 1 s.",
+        ),
+        (
+            ModelUse(calls=3, unmeasured=2, prompt_tokens=10, answer_tokens=1, seconds=90),
+            "Language model: 3 requests, 10 tokens in, 1 out, 1 min 30 s; 2 of them did not say how many tokens.",
+        ),
+    ],
+)
+def test_what_a_model_took_is_said_and_unknown_tokens_are_no_zero(use, said):
+    assert models_text(use) == said
