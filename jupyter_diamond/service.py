@@ -306,9 +306,9 @@ class DiamondService:
         self.engine.adopt(task)
         return task
 
-    async def report_mismatch(self, ref: str, reason: str, by: str) -> Task:
+    async def report_mismatch(self, ref: str, reason: str, by: str, agreed: Agreed | None = None) -> Task:
         """Its site is wrong for it, and left out from now on. Raises Conflict, Infeasible: nothing has changed then."""
-        task = await self.engine.mismatches.report(await self.task(ref), reason, by)
+        task = await self.engine.mismatches.report(await self.task(ref), reason, by, agreed)
         self.engine.adopt(task)
         return task
 

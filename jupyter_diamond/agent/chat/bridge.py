@@ -17,6 +17,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jupyter_diamond.agent.guard.secrets import Secrets
+
 from .chat_files import find_by_id, id_in
 
 if TYPE_CHECKING:
@@ -37,8 +39,8 @@ Moved = Callable[[str, str], None]
 class Conversation:
     """One chat that is in memory."""
 
-    def __init__(self, chat: BaseChatModel, root: Path) -> None:
-        self._chat, self._root = chat, root
+    def __init__(self, chat: BaseChatModel, root: Path, secrets: Secrets) -> None:
+        self._chat, self._root, self._secrets = chat, root, secrets
 
     @property
     def id(self) -> str:
@@ -69,14 +71,16 @@ class Conversation:
         return next((each for each in self.messages() if mark in _marks(each)), None)
 
     def say(self, words: str, *, card: Mapping[str, Any] | None = None, mark: str = "") -> str:
-        """Write a message and save it, its mark within the same write; its id."""
+        """Write a message and save it, its mark within the same write; its id. A chat's file may be shared and kept for
+        long: this server's secrets, which a log may have printed, are left out.
+        """
         from jupyterlab_chat.models import MimeModel, NewMessage
 
         def sign(message: Any, _chat: Any) -> None:
             message.metadata = {OURS: {"mark": mark}}
 
-        mime = MimeModel(data=dict(card)) if card else None
-        message = NewMessage(body=words, sender=PERSONA, mime_model=mime)
+        mime = MimeModel(data=self._secrets.blot_all(card)) if card else None
+        message = NewMessage(body=self._secrets.blot(words), sender=PERSONA, mime_model=mime)
         return str(self._chat.add_message(message, trigger_actions=[sign] if mark else []))
 
     def edit(self, message_id: str, words: str, *, card: Mapping[str, Any] | None = None) -> bool:
@@ -86,7 +90,8 @@ class Conversation:
         known = self._chat.get_message(message_id)
         if known is None or known.deleted:
             return False
-        mime = MimeModel(data=dict(card)) if card else known.mime_model
+        words = self._secrets.blot(words)
+        mime = MimeModel(data=self._secrets.blot_all(card)) if card else known.mime_model
         if known.body != words or mime != known.mime_model:
             self._chat.update_message(dataclasses.replace(known, body=words, mime_model=mime))
         return True
@@ -123,8 +128,8 @@ class Conversation:
 class Bridge:
     """The way from a server to its chats."""
 
-    def __init__(self, serverapp: Any, log: logging.Logger) -> None:
-        self._serverapp, self._log = serverapp, log
+    def __init__(self, serverapp: Any, log: logging.Logger, secrets: Secrets) -> None:
+        self._serverapp, self._log, self._secrets = serverapp, log, secrets
         self._moved: Moved | None = None
 
     @property
@@ -161,14 +166,14 @@ class Bridge:
 
     def of(self, persona: Any) -> Conversation:
         """The chat that a persona was made for."""
-        return Conversation(persona.chat, self.root)
+        return Conversation(persona.chat, self.root, self._secrets)
 
     def live(self, chat_id: str) -> Conversation | None:
         """A chat that is in memory now, and has its file."""
         chat = self._settings["chat_manager"].get(chat_id) if self.present else None
         if chat is None or not (self.root / chat.get_path()).exists():
             return None
-        return Conversation(chat, self.root)
+        return Conversation(chat, self.root, self._secrets)
 
     @contextlib.asynccontextmanager
     async def opened(self, chat_id: str, path: str) -> AsyncIterator[Conversation | None]:
@@ -191,7 +196,7 @@ class Bridge:
         if chat is None or chat.get_id() != chat_id:
             yield None
             return
-        conversation = Conversation(chat, self.root)
+        conversation = Conversation(chat, self.root, self._secrets)
         with conversation.kept():
             await self._persona_of(chat_id)
             yield conversation

@@ -42,7 +42,7 @@ class Chats:
 
     def __init__(self, desk: AgentDesk, serverapp: Any, log: logging.Logger) -> None:
         self._desk, self._log = desk, log
-        self.bridge = Bridge(serverapp, log)
+        self.bridge = Bridge(serverapp, log, desk.secrets)
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._work: set[asyncio.Task[None]] = set()
         self._delivering: set[str] = set()

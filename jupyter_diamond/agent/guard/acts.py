@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jupyter_diamond.engine.allowed import allowed
 from jupyter_diamond.engine.batch import newest
-from jupyter_diamond.engine.intake import twin_of
+from jupyter_diamond.engine.intake import Agreed, twin_of
 from jupyter_diamond.engine.smoke import smoke_job
 from jupyter_diamond.errors import (
     ApprovalVoid,
@@ -229,7 +229,7 @@ class Acts:
         by = proposal.by.agent or "you"
         target = self._service.groups if kind == "group" else self._service
         if terms.act == "mismatch":
-            await self._service.report_mismatch(ref, terms.arguments["reason"], by)
+            await self._service.report_mismatch(ref, terms.arguments["reason"], by, _same_place(terms))
         elif terms.act == "replan":
             await target.replan(ref, by, unpin=terms.arguments.get("unpin") == "true")
         else:
@@ -275,6 +275,19 @@ _VERBS: dict[Act, str] = {
     "replan": "Plan anew",
     "mismatch": "Leave its site for",
 }
+
+
+def _same_place(terms: Terms) -> Agreed:
+    """Refuses a decision that goes elsewhere, or at another size, than was approved."""
+
+    def agreed(decision: Decision) -> None:
+        choice = decision.choice
+        assert choice is not None, "only what has a place is decided on"
+        there = {"site": choice.site, "partition": choice.partition or None, "account": choice.account}
+        if said := difference(terms, terms.model_copy(update={**there, "size": choice.size})):
+            raise ApprovalVoid(said)
+
+    return agreed
 
 
 def client_token(proposal_id: str) -> str:

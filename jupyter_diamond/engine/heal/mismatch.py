@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from jupyter_diamond.engine.intake import Agreed
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.planner import Planner
 from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest
@@ -31,16 +32,19 @@ class Mismatches:
     def __init__(self, ledger: Ledger, planner: Planner) -> None:
         self._ledger, self._planner = ledger, planner
 
-    async def report(self, task: Task, reason: str, by: str) -> Task:
+    async def report(self, task: Task, reason: str, by: str, agreed: Agreed | None = None) -> Task:
         """Leave the site of its newest attempt out from now on; a job that waits there is taken back for another one.
 
         One that runs is not ended: if it fails, what follows goes elsewhere. Nothing is noted where the task could not
-        go anywhere else: raises InvalidRequest, Conflict with the budget that is used up, Infeasible.
+        go anywhere else: raises InvalidRequest, Conflict with the budget that is used up, Infeasible. ``agreed`` raises
+        to refuse the place that it would go to.
         """
         attempt = task.attempts[-1]
         if attempt.mismatch is not None:
             return task
-        told, _ = await self.planned(task, reason, by)
+        told, decision = await self.planned(task, reason, by)
+        if agreed is not None:
+            agreed(decision)
         wanted = None
         if not_started(attempt):
             clause = f"{by} reported that {attempt.site} is wrong for it ({words.clause(told.reason)})"

@@ -13,6 +13,7 @@ import pytest
 
 from jupyter_diamond.agent.chat.bridge import PERSONA
 from jupyter_diamond.agent.chat.chats import Chats
+from jupyter_diamond.agent.guard.secrets import Secrets
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.news.conditions import Match
 from jupyter_diamond.engine.news.consumers import Consumers
@@ -119,7 +120,10 @@ class Room:
     async def start(self):
         """As a server does at its start."""
         self.desk = SimpleNamespace(
-            service=self.service, log=logging.getLogger("chat"), models=SimpleNamespace(configured=False)
+            service=self.service,
+            log=logging.getLogger("chat"),
+            models=SimpleNamespace(configured=False),
+            secrets=Secrets(),
         )
         self.chats = self.desk.chats = Chats(self.desk, self.serverapp, self.desk.log)
         self.settings["diamond_agent"] = self.desk

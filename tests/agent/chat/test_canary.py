@@ -17,6 +17,7 @@ from jupyterlab_chat.websocket_model import WsChatModel
 from jupyter_diamond.agent.chat import persona
 from jupyter_diamond.agent.chat.bridge import PERSONA, Bridge
 from jupyter_diamond.agent.chat.persona import AVATAR, DiamondPersona
+from jupyter_diamond.agent.guard.secrets import Secrets
 
 
 def test_what_the_bridge_calls_takes_what_it_is_given():
@@ -41,8 +42,8 @@ def test_a_running_server_has_what_the_bridge_looks_for(jp_serverapp, room):
     assert isinstance(settings["jupyter-ai"]["router"].chat_init_observers, list)
     assert settings["jupyter-ai"]["persona-managers"] == {}
     assert settings["server_root_dir"]
-    assert Bridge(jp_serverapp, jp_serverapp.log).present
-    assert not Bridge(None, jp_serverapp.log).present
+    assert Bridge(jp_serverapp, jp_serverapp.log, Secrets()).present
+    assert not Bridge(None, jp_serverapp.log, Secrets()).present
 
 
 def test_without_a_part_of_the_extra_jupyter_ai_leaves_the_persona_out(monkeypatch):

@@ -16,7 +16,8 @@ from tests.engine.cells import held
 from tests.live.extensions import own_entry_points
 from tests.live.model_stub import EMPTY, HUGE, ModelStub, call, drop, fail, noise, refuse, say
 
-QUICK = "```python\nprint('hello from the job')\nx = 1\n```"
+QUICK = "```python\nprint('hello from the job')\nprint('canary-' + 'c0ffee-12345')\nx = 1\n```"
+CANARY = "canary-c0ffee-12345"
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def model():
 def jp_server_config(tmp_path, monkeypatch, request):
     monkeypatch.syspath_prepend(str(own_entry_points(tmp_path / "entry_points")))
     monkeypatch.setenv("FASTMCP_CHECK_FOR_UPDATES", "off")
+    monkeypatch.setenv("CANARY_API_TOKEN", CANARY)
     wanted = ("jupyterlab_chat", "jupyter_ai_router", "jupyter_ai_persona_manager", "jupyter_diamond")
     asked = {}
     if "model" in request.fixturenames:
@@ -107,7 +109,10 @@ async def test_without_a_model_words_do_from_the_plan_to_the_report(talk, tmp_pa
     report = await talk.hears("**hello** succeeded")
     assert "Next: `log hello`" in report
     await until(lambda: any("✓ succeeded on" in each for each in talk.said()), say="its line does not go on")
-    assert "hello from the job" in await talk.asks("log hello")
+    log = await talk.asks("log hello")
+    assert "hello from the job" in log
+    assert "[a secret, left out]" in log
+    assert CANARY not in talk.file.read_text()
     assert "hello" in await talk.asks("why hello")
     assert task.id in await talk.asks(f"status {task.id}")
     assert sum("before you say yes: the button" in each for each in talk.said()) == 0, "the card says what came of it"
