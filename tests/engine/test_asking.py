@@ -55,7 +55,7 @@ async def ended(ends, monkeypatch):
         if coming and (due is None or coming[0] <= site.now + due):
             site.now = coming.pop(0)
             attempt = an_attempt().model_copy(update={"native": NativeJob(id=str(number))})
-            known = Watched(task=SimpleNamespace(id=str(number), attempt=attempt, created_at=T0))
+            known = Watched(task=SimpleNamespace(id=str(number), attempt=attempt, attempts=(attempt,), created_at=T0))
             watcher.watched[known.task.id], told[known.task.id] = known, site.now
             known.ask_accounting(site.now, site.poll_floor_s)
         elif due is None:

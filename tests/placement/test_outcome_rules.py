@@ -242,9 +242,11 @@ def test_every_condition_can_be_a_wish(soft, more):
 def test_every_rule_has_its_heading():
     capped = Spent(cap=SpendingCap(scope="day", amount=100, unit="GPU-hour"))
     decision = ask(gpus(), spent=(capped,))
-    assert {each.rule: each.heading for each in decision.candidates[0].verdicts} == HEADINGS
-    uncapped = {each.rule for each in ask(gpus()).candidates[0].verdicts}
-    assert uncapped == set(HEADINGS) - {"budget"}
+    judged = {each.rule: each.heading for each in decision.candidates[0].verdicts}
+    wrong = said(ask(gpus(), mismatched={"it": "no MPI there"}), "reported")
+    assert {**judged, wrong.rule: wrong.heading} == HEADINGS
+    plain = {each.rule for each in ask(gpus()).candidates[0].verdicts}
+    assert plain == set(HEADINGS) - {"budget", "reported"}
     assert {rule.name for rule in RULES} < set(HEADINGS)
 
 

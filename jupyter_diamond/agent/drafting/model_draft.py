@@ -160,14 +160,21 @@ def lay_over(
 def _objection(name: str, value: str, given: Mapping[str, str], rules: Mapping[str, Reason]) -> str | None:
     """Why a field of the model's does not count: a hard fact stands against it."""
     shown = line(value)[:60]
-    if name in given:
-        return f"The model says --{name} {shown}; --{name} {given[name]} was given, and kept."
+    for own in _alike(name):
+        rule = rules.get(own)
+        if own in given:
+            return f"The model says --{name} {shown}; --{own} {given[own]} was given, and kept."
+        if rule is not None and own in _USERS_OWN and rule.evidence.startswith("“"):
+            return f"The model says --{name} {shown}; {rule.evidence} says {rule.value}, and was kept."
     rule = rules.get(name)
-    if rule is not None and name in _USERS_OWN and rule.evidence.startswith("“"):
-        return f"The model says --{name} {shown}; {rule.evidence} says {rule.value}, and was kept."
     if name == "gpus" and value == "0" and rule is not None and rule.sentence.startswith("The code works on"):
         return f"The model says --gpus 0, but the code works on a GPU ({rule.evidence}): --gpus {rule.value} was kept."
     return None
+
+
+def _alike(name: str) -> tuple[str, ...]:
+    """The options that say the same thing: where it goes has two."""
+    return ("site", "sites") if name in ("site", "sites") else (name,)
 
 
 def _unreadable(name: str, value: str, options: Mapping[str, str], pool: Pool, now: datetime) -> str | None:

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 import pytest
 import pytest_asyncio
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
@@ -248,6 +248,7 @@ VALUES = st.one_of(
 )  # fmt: skip
 
 
+@example(fields={"sites": "delta"}, preemptible=False)
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=8), st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_whatever_a_model_says_the_result_is_a_draft_that_our_parsers_read(fields, preemptible):
