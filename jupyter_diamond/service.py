@@ -297,12 +297,12 @@ class DiamondService:
         self.engine.adopt(task)
         return task
 
-    async def replan(self, ref: str, by: str, *, unpin: bool = False) -> Task:
+    async def replan(self, ref: str, by: str, *, unpin: bool = False, agreed: Agreed | None = None) -> Task:
         """Plan a task anew that has not started; where another place is better, its waiting job is taken back for it.
 
         Raises Conflict when it has started, Infeasible when no place can take it: nothing has changed then.
         """
-        task = await self.engine.asked.replan(await self.task(ref), by, unpin=unpin)
+        task = await self.engine.asked.replan(await self.task(ref), by, unpin=unpin, agreed=agreed)
         self.engine.adopt(task)
         return task
 

@@ -81,5 +81,7 @@ class Withdrawal(Value):
     by: str
     then: Taken
     unpin: bool = False
+    to: tuple[str, str | None, str | None] | None = None
+    """Site, partition and account to which it goes then, where the user's word was about them; else by a new plan."""
     why: str = ""
     """Why it is taken back, as a clause, where the user did not ask for it."""

@@ -854,5 +854,6 @@ export interface Withdrawal {
   by: string;
   then: 'replan' | 'hold' | 'migrate';
   unpin: boolean;
+  to: [string, string | null, string | null] | null;
   why: string;
 }

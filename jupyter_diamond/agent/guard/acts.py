@@ -165,12 +165,9 @@ class Acts:
         return self._elsewhere(found, terms, title, decision)
 
     async def _replan(self, found: Task | Group, terms: Terms, title: str, *, unpin: bool) -> Planned:
-        envelope = found.envelope
-        if unpin:
-            envelope = envelope.model_copy(update={"site": None, "partition": None, "account": None})
         if isinstance(found, Group):  # its members go to several places
             return Planned(terms=terms.model_copy(update={"charge": Charge()}), title=title)
-        return self._elsewhere(found, terms, title, self._possible(await self._service.engine.planner.plan(envelope)))
+        return self._elsewhere(found, terms, title, await self._service.engine.asked.planned(found, unpin=unpin))
 
     @staticmethod
     def _elsewhere(found: Task, terms: Terms, title: str, decision: Decision) -> Planned:
@@ -231,11 +228,19 @@ class Acts:
         if terms.act == "mismatch":
             await self._service.report_mismatch(ref, terms.arguments["reason"], by, _same_place(terms))
         elif terms.act == "replan":
-            await target.replan(ref, by, unpin=terms.arguments.get("unpin") == "true")
+            await self._replanned(kind, ref, by, terms)
         else:
             acts = {"cancel": target.cancel, "hold": target.hold, "release": target.release}
             await acts[terms.act](ref, by)
         return Outcome(task=ref)
+
+    async def _replanned(self, kind: str, ref: str, by: str, terms: Terms) -> None:
+        """A task goes to the place that was approved, or stays; the members of a group go to several."""
+        unpin = terms.arguments.get("unpin") == "true"
+        if kind == "group":
+            await self._service.groups.replan(ref, by, unpin=unpin)
+        else:
+            await self._service.replan(ref, by, unpin=unpin, agreed=_same_place(terms))
 
     def _check_switch(self) -> None:
         """Right before the act: a site's numbers may have been waited for since it was allowed to begin."""

@@ -147,7 +147,7 @@ class Healer:
     async def _taken_back_together(self, unit: Unit, members: Sequence[End]) -> bool:
         lead, _ = members[0]
         before = await self._ledger.do(self._ledger.store.decision, lead.id)
-        envelope = at_its_files(lead, in_force(lead, before.envelope), unpin=unit.wanted.unpin)
+        envelope = _to_its_place(lead, before, unit.wanted)
         ends = [(_with(task, mine), mine) for task, changes in members for mine in (_back(task, changes),)]
         return await self._together(unit, ends, envelope, before)
 
@@ -162,7 +162,7 @@ class Healer:
         assert choice is not None, "an attempt was made by a decision with a choice"
         said = "You held it before it had started"
         if wanted.then != "hold":
-            envelope = at_its_files(task, in_force(task, before.envelope), unpin=wanted.unpin)
+            envelope = _to_its_place(task, before, wanted)
             choice, decision, said = await self._anew(_with(task, changes), envelope, before, wanted)
         moved = (choice.site, choice.partition or None) != (attempt.site, attempt.partition)
         step: Step = "migrate" if wanted.then == "migrate" and moved else "replan"
@@ -257,6 +257,14 @@ def at_its_files(task: Task, envelope: Envelope, *, unpin: bool = False) -> Enve
     if envelope.site is not None:  # of another site, and its partition and account with it
         envelope = unpinned(envelope)
     return envelope.model_copy(update={"site": site})
+
+
+def _to_its_place(task: Task, before: Decision, wanted: Withdrawal) -> Envelope:
+    """For what follows a job that is taken back: where the user's word named a place, that one alone."""
+    envelope = at_its_files(task, in_force(task, before.envelope), unpin=wanted.unpin)
+    if wanted.to is None:
+        return envelope
+    return envelope.model_copy(update=dict(zip(("site", "partition", "account"), wanted.to, strict=True)))
 
 
 def unpinned(envelope: Envelope) -> Envelope:

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from jupyter_diamond.engine.heal.steps import retries_used
-from jupyter_diamond.errors import Conflict
+from jupyter_diamond.errors import ApprovalVoid, Conflict
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.healing import Healing
 from jupyter_diamond.model.states import State
@@ -241,8 +241,16 @@ async def pinned_behind(pool, testbed, service, tmp_path, source="answer = 1"):
 async def test_replan_unpin_moves_a_waiting_job_and_never_leaves_two(pool, testbed, tmp_path):
     service = await pool.start()
     _, task = await pinned_behind(pool, testbed, service, tmp_path, held(tmp_path / "go", "answer = 1"))
-    most = 0
-    await service.replan(task.id, "you", unpin=True)
+    most, shown = 0, []
+
+    def refused(decision):
+        shown.append(decision.choice)
+        raise ApprovalVoid("Another place was approved.")
+
+    with pytest.raises(ApprovalVoid):
+        await service.replan(task.id, "Coder", unpin=True, agreed=refused)
+    assert (await service.task(task.id)).attempt.withdrawal is None
+    await service.replan(task.id, "you", unpin=True, agreed=lambda decision: shown.append(decision.choice))
     deadline = time.monotonic() + 60
     while True:
         jobs = await asyncio.to_thread(live_jobs, testbed, "delta", "anvil")
@@ -258,7 +266,9 @@ async def test_replan_unpin_moves_a_waiting_job_and_never_leaves_two(pool, testb
     assert done.attempts[0].state is State.CANCELLED
     assert done.attempts[0].failure is None
     decision = await service.decision(task.id)
-    assert (decision.envelope.site, decision.envelope.partition) == (None, None)
+    agreed = shown[1]
+    assert (decision.envelope.site, decision.envelope.partition) == (agreed.site, agreed.partition)
+    assert (done.attempt.site, done.attempt.partition) == (agreed.site, agreed.partition)
     assert done.attempt.why.startswith("Moved to anvil:")
     assert (tmp_path / "runs").read_text() == "run "
 
