@@ -26,6 +26,7 @@ GROUPS = (
     ("slurm in the engine", "testbed engine"),
     ("slurm in the lab", "testbed browser"),
     ("slurm by hand", "testbed"),
+    ("globus by hand", "transport test_globus.py"),
     ("lab", "one_lab"),
     ("notebooks", "notebook_live"),
     ("bundle", "node"),
