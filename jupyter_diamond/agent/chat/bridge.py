@@ -32,6 +32,7 @@ MOVES = "https://events.jupyter.org/jupyter_server/contents_service/v1"
 _PERSONA_S = 20.0
 _READY_S = 60.0
 _SAVED_S = 30.0
+_MOVED_S = 1.0
 
 Moved = Callable[[str, str], None]
 
@@ -109,10 +110,13 @@ class Conversation:
                 self._chat.broadcast_writing_status(user, None)
 
     async def saved(self, marks: str) -> bool:
-        """Wait until a message with these words stands in the file: real-time collaboration saves with a delay."""
-        path, deadline = self._root / self.path, time.monotonic() + _SAVED_S
+        """Wait until a message with these words stands in the file: real-time collaboration saves with a delay.
+
+        Where its file is gone, moved by hand perhaps, that is soon said: the chat is to be looked for again.
+        """
+        path, began = self._root / self.path, time.monotonic()
         while marks not in await asyncio.to_thread(_text_of, path):
-            if time.monotonic() > deadline:
+            if time.monotonic() > began + (_SAVED_S if path.exists() else _MOVED_S):
                 return False
             await asyncio.sleep(0.2)
         return True

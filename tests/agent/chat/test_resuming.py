@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
+from types import SimpleNamespace
 
+from jupyter_diamond.agent.chat.bridge import Conversation
+from jupyter_diamond.agent.guard.secrets import Secrets
 from tests.agent.chat.conftest import until
 
 
@@ -44,6 +48,7 @@ async def test_renamed_moved_with_its_folder_or_by_hand_it_is_found(room, jp_fet
     async def told(number, path):
         await room.service.ends(tab.chat, tasks[number - 1])
         await until(lambda: f"fit{number}" in str(room.said(path)), say=f"fit{number} was not told in {path}")
+        await until(lambda: not room.chats._delivering)  # until then it is kept, and no scan frees it
         chat = room.settings["chat_manager"].get(tab.chat)
         room.settings["chat_manager"]._free(tab.chat, "closed")  # as its scan does after a minute
         assert chat is not None
@@ -122,3 +127,9 @@ async def test_news_that_were_shown_and_not_acknowledged_are_not_shown_again(roo
     await until(lambda: not store.continuations.pending(f"chat:{tab.chat}"))
     assert sum("succeeded" in each for each in room.said("a.chat")) == 1
     tab.socket.close()
+
+
+async def test_a_file_that_was_moved_away_before_it_was_seen_to_be_saved_is_looked_for_again(tmp_path):
+    chat = Conversation(SimpleNamespace(get_path=lambda: "gone.chat"), tmp_path, Secrets())
+    async with asyncio.timeout(20):  # one that is there is waited for longer
+        assert not await chat.saved("a mark")
