@@ -182,6 +182,7 @@ async def _wait(remote: Remote, arguments: dict[str, Any], agent: str, progress:
     from jupyter_diamond.agent.tools.waiting import parse_wait
 
     most_s = parse_wait(str(arguments.get("at_most") or STEP))
+    await progress(0.0, f"waits for {arguments.get('task', 'it')}")
     began = time.monotonic()
     while True:
         left = most_s - (time.monotonic() - began)

@@ -19,6 +19,7 @@ from jupyter_diamond.agent.tools.registry import all_specs
 from jupyter_diamond.errors import ServerUnavailable
 from jupyter_diamond.mcp import Remote, call, choose_server
 from jupyter_diamond.notebook.connect import ServerAddress
+from tests.engine import cells
 from tests.live.jupyter import JupyterServer
 
 pytestmark = pytest.mark.asyncio
@@ -47,9 +48,22 @@ async def use(agent: ClientSession, tool: str, **arguments):
     return answer.structuredContent
 
 
+async def begun(agent: ClientSession, **arguments) -> asyncio.Task[types.CallToolResult]:
+    """A wait that has begun: its first progress has come."""
+    begins = asyncio.Event()
+
+    async def heard(_progress: float, _total: float | None, _message: str | None) -> None:
+        begins.set()
+
+    wait = asyncio.create_task(agent.call_tool("wait_task", arguments, WAIT, progress_callback=heard))
+    async with asyncio.timeout(WAIT.total_seconds()):
+        await begins.wait()
+    return wait
+
+
 async def test_an_agent_looks_proposes_waits_through_a_restart_and_reads_the_result(tmp_path):
     gate = tmp_path / "gate"
-    source = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.05)\nscore = 42"
+    source = cells.held(gate, "score = 42")
     with JupyterServer(tmp_path / "jupyter") as server:
         async with client(server) as agent:
             listed = (await agent.list_tools()).tools
@@ -69,23 +83,20 @@ async def test_an_agent_looks_proposes_waits_through_a_restart_and_reads_the_res
                 "mcp:",
                 "a first try",
             )
-            word = asyncio.create_task(use(agent, "wait_task", task=asked["proposal"], until="running", at_most="5m"))
-            await asyncio.sleep(0.2)
+            word = await begun(agent, task=asked["proposal"], until="running", at_most="5m")
             server.api("POST", f"proposals/{asked['proposal']}/approve", json={"hash": asked["hash"]})
-            assert (await word)["state"] == "running", "it waited for the word, and then for the task"
+            assert (await word).structuredContent["state"] == "running", "it waited for the word, and then for the task"
             task = (await use(agent, "get_proposal", proposal=asked["proposal"]))["task"]
             assert (await use(agent, "submit_task", **fit))["task"] == task, "asked again, it is the same task"
 
-            given_up = asyncio.create_task(agent.call_tool("wait_task", {"task": task, "at_most": "10m"}, WAIT))
-            await asyncio.sleep(0.2)
+            given_up = await begun(agent, task=task, at_most="10m")
             number = agent._request_id - 1
             told = types.CancelledNotification(params=types.CancelledNotificationParams(requestId=number))
             await agent.send_notification(types.ClientNotification(told))
             with pytest.raises(McpError, match="cancelled"):
                 await given_up
 
-            waiting = asyncio.create_task(agent.call_tool("wait_task", {"task": task, "at_most": "10m"}, WAIT))
-            await asyncio.sleep(0.2)
+            waiting = await begun(agent, task=task, at_most="10m")
             await asyncio.to_thread(server.restart)
             gate.touch()
             ended = (await waiting).structuredContent
@@ -164,8 +175,9 @@ async def test_waiting_goes_on_step_by_step_and_says_how_far_it_is():
         wrong = await call(remote, "wait_task", {"task": "fit", "at_most": "soon"}, "tester", progress)
         await remote.close()
     assert answer.content["over"] is False
-    assert {message for _, message in told} == {"fit: running"}
-    assert 2 <= len(told) <= 4
+    assert told[0] == (0.0, "waits for fit")
+    assert {message for _, message in told[1:]} == {"fit: running"}
+    assert 2 <= len(told[1:]) <= 4
     assert (wrong.error, wrong.content["error"]) == (True, "invalid_request")
 
 

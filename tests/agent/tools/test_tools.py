@@ -9,6 +9,7 @@ import pytest
 from jupyter_diamond.agent.tools.registry import all_specs
 from jupyter_diamond.model.proposal import Speaker
 from tests.agent.tools.conftest import ADA, AGENT
+from tests.engine import cells
 
 pytestmark = pytest.mark.asyncio
 FIT = {
@@ -106,7 +107,7 @@ async def test_acts_at_a_site_are_done_after_approval(agent):
 
 async def test_waiting_ends_with_its_time_and_goes_on_from_its_cursor(agent, tmp_path):
     gate = tmp_path / "gate"
-    source = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.05)"
+    source = cells.held(gate, "")
     await agent.allowed("submit_task", name="held", source=source, time="5m")
     running = await agent("wait_task", task="held", until="running")
     assert running["over"]
