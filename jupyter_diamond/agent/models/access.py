@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import time
+import traceback
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,7 +23,7 @@ from jupyter_diamond.model.proposal import Speaker
 from jupyter_diamond.settings import DiamondAgent
 
 from .names import Keyring, ModelName, key_of, read_name
-from .problems import problem_of
+from .problems import foreseen, problem_of
 from .providers import build, not_installed
 
 if TYPE_CHECKING:
@@ -166,7 +167,11 @@ class Models:
             self._log.warning("A call of %s was not noted: %s", call.model, problem.message)
 
     def problem(self, error: BaseException) -> DiamondError:
-        """An error as a sentence, the key blotted out."""
+        """An error as a sentence, the key blotted out. Of one that nobody foresaw the place goes into the log."""
+        if not foreseen(error):
+            last = traceback.extract_tb(error.__traceback__)[-1:]
+            place = f"{last[0].filename}:{last[0].lineno}" if last else "an unknown place"
+            self._log.error("A turn of %s was ended by %s at %s.", self.name, type(error).__name__, place)
         return problem_of(error, self.name, secret=self._secret)
 
     async def close(self) -> None:
@@ -208,7 +213,7 @@ class Turn:
                     event_stream_handler=None if events is None else self._bounded(events), **more,
                 )  # fmt: skip
                 result = await asyncio.wait_for(running, self._seconds + 1.0)  # a request ends before its turn does
-            except Exception as error:  # noqa: BLE001 - whatever a client raises becomes one sentence
+            except Exception as error:  # noqa: BLE001 - four clients have errors of their own, with keys and requests in them
                 problem = self._models.problem(error)
                 if isinstance(problem, ModelProblem):
                     problem.history = tuple(mended(said or list(history), problem.message))

@@ -32,7 +32,16 @@ _Told = tuple[ModelFault, str, "float | None"]
 """Kind, sentence, and how long to wait, where that was said."""
 
 
+def foreseen(error: BaseException) -> bool:
+    """Whether it is an error that a model or its service can bring about; else it is a fault of a program."""
+    return isinstance(error, DiamondError) or _teller(error) is not _other
+
+
 def _told(error: BaseException, model: str) -> _Told:
+    return _teller(error)(error, model)
+
+
+def _teller(error: BaseException) -> Callable[[Any, str], _Told]:
     from pydantic_ai import exceptions as those
 
     cases: tuple[tuple[Any, Callable[[Any, str], _Told]], ...] = (
@@ -44,8 +53,7 @@ def _told(error: BaseException, model: str) -> _Told:
         (those.UnexpectedModelBehavior, _odd),
         (those.ModelAPIError, _unreadable),
     )
-    tell = next((tell for kinds, tell in cases if isinstance(error, kinds)), _other)
-    return tell(error, model)
+    return next((tell for kinds, tell in cases if isinstance(error, kinds)), _other)
 
 
 def _late(_error: Any, model: str) -> _Told:

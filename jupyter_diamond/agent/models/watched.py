@@ -100,7 +100,7 @@ class Watched(WrapperModel):
                 yield response
             check_length(response.get(), self.wrapped.model_name)
             outcome = "ok"
-        except Exception as error:  # noqa: BLE001 - whatever a client raises becomes one sentence
+        except Exception as error:  # noqa: BLE001 - four clients have errors of their own, with keys and requests in them
             problem = self._watch.problem(error)
             outcome = outcome_of(problem)
             raise problem from None
@@ -122,7 +122,7 @@ class Watched(WrapperModel):
                 check_length(answer, self.wrapped.model_name)
                 outcome = "ok"
                 return answer
-            except Exception as error:  # noqa: BLE001 - whatever a client raises becomes one sentence
+            except Exception as error:  # noqa: BLE001 - four clients have errors of their own, with keys and requests in them
                 problem = self._watch.problem(error)
                 outcome = outcome_of(problem)
                 rest_s = self._rest(problem, at)

@@ -87,6 +87,26 @@ async def test_a_bad_answer_is_a_sentence_and_the_conversation_goes_on(fault, st
     assert_valid(stub.asked[-1].messages)
 
 
+@pytest.mark.parametrize("fault", [None, 401], ids=["of a program", "of a service"])
+async def test_a_programs_own_fault_leaves_its_place_in_the_log_and_a_services_does_not(
+    fault, stub, models, speaker, caplog
+):
+    agent = Agent(output_type=str)
+
+    @agent.tool_plain
+    def broken() -> str:
+        """Fail."""
+        raise ZeroDivisionError(SECRET)
+
+    stub.play([call("broken")] if fault is None else [fail(fault)])
+    with pytest.raises(ModelProblem):
+        await models.run(agent, "hello", purpose="chat", speaker=speaker)
+    told = [each.getMessage() for each in caplog.records if "was ended by" in each.getMessage()]
+    assert len(told) == (fault is None)
+    assert all("ZeroDivisionError at " in each and "test_access.py:" in each for each in told)
+    assert SECRET not in caplog.text
+
+
 def assert_valid(messages):
     """As OpenAI's API demands: each call of a tool is answered right after it, by its id, and none is without a call."""
     waiting: list[str] = []
