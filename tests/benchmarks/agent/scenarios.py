@@ -15,6 +15,7 @@ from jupyter_diamond.model.proposal import Allowance, BudgetScope, Speaker
 from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Task
 from tests.agent.obedient import Obedient
+from tests.engine import cells
 
 from .agents import Conversation, Turn, Turns
 
@@ -166,7 +167,7 @@ async def through(world: World, given: dict[str, Any], *, tool: str = "submit_ta
 
 async def submit(world: World) -> Played:
     """One job, from the look at the pool to the report."""
-    said = await through(
+    said = await through(  # the job's own length: nobody waits for it
         world, asks(name="fit", source="import time\ntime.sleep(3)\nanswer = 6 * 7\nprint('fine')", outputs="answer")
     )
     (task,) = await world.mine()
@@ -243,14 +244,9 @@ async def out_of_budget(world: World) -> Played:
     return await world.played(right=right, why=f"{names}: {second}")
 
 
-PICKY = """import pathlib, time
+PICKY = """import pathlib
 print('no fabric here', flush=True)
-gate, n = pathlib.Path(@), 0
-first = not gate.exists()
-while not gate.exists() and n < 600:
-    time.sleep(0.1)
-    n += 1
-if first: raise RuntimeError('no fabric here')
+first = not pathlib.Path(@).exists()
 """
 
 
@@ -258,7 +254,9 @@ async def wrong_site(world: World) -> Played:
     """The log shows that the site is wrong for it: reported while it runs, it goes on elsewhere once it has failed."""
     service, chat = world.desk.service, world.chat
     gate = world.folder / "gate"
-    script = submits(asks(name="picky", source=PICKY.replace("@", repr(str(gate)))))
+    fails = cells.held(gate, "if first: raise RuntimeError('no fabric here')")
+    picky = PICKY.replace("@", repr(str(gate))) + fails
+    script = submits(asks(name="picky", source=picky))
     await chat.say("Run picky, please.", script)
     await world.approve()
     await chat.say("I approved it.", script)
@@ -322,6 +320,7 @@ async def hasty(world: World) -> Played:
 
 async def polling(world: World) -> Played:
     """An agent that asks again and again how far its job is."""
+    # the job's own length, in which it is asked for: nothing ends it sooner
     script = submits(asks(name="polled", source="import time\ntime.sleep(4)\nanswer = 1", outputs="answer"))
 
     def turn(said: str) -> Turn:
