@@ -14,6 +14,7 @@
     ├── PolicyBlocked                agents are switched off, or this is not theirs, or not a guest's, to do
     ├── TransportError               a site could not be reached, or stopped answering (has ``outcome``)
     ├── GlobusProblem                a Globus service said no, or nothing (has ``outcome``)
+    ├── DataProblem                  data could not be found, read, moved or put in its place (has ``kind``)
     ├── SchedulerError               the site's scheduler answered, but not with what we asked
     │   ├── SubmitRefused            it said no to this job (``permanent`` or for now)
     │   └── SubmitOutputUnreadable   it may have said yes: the job must be looked for
@@ -38,6 +39,18 @@ ModelFault = Literal[
     "not_configured", "not_installed", "no_key", "refused_key", "unreachable", "late", "throttled", "failed", "dropped",
     "refused", "bad_answer", "too_long",
 ]  # fmt: skip
+DataFault = Literal[
+    "missing",
+    "permission",
+    "no_space",
+    "no_way",
+    "corrupt",
+    "changed",
+    "late",
+    "needs_you",
+    "refused",
+    "broken",
+]
 GlobusOutcome = Literal["failed", "lost", "expired", "needs_login", "throttled", "offline", "refused", "unreachable"]
 
 
@@ -173,6 +186,32 @@ class GlobusProblem(DiamondError):
         self.outcome = outcome
         self.sent = sent
         self.retry_after_s = retry_after_s
+
+
+class DataProblem(DiamondError):
+    """Data could not be found, read, moved or put in its place.
+
+    ``kind``: ``missing`` or ``permission`` at a path; ``no_space`` there; ``no_way`` between two places; ``corrupt``
+    on arrival; ``changed`` under way; ``late``: its deadline has passed; ``needs_you``: a login or consent (``link``);
+    ``refused`` by whoever moves it; ``broken``: anything else. ``advice`` is what to do.
+    """
+
+    code = "data"
+    http_status = 409
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: DataFault,
+        advice: str = "",
+        link: str = "",
+        transient: bool = False,
+        evidence: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message, transient=transient, evidence=evidence)
+        self.kind: DataFault = kind
+        self.advice, self.link = advice, link
 
 
 class SchedulerError(DiamondError):

@@ -8,6 +8,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from .base import UtcTime, Value
+from .data import StageIn, StageOut
+from .environment import Environment
 
 Objective = Literal[
     "earliest_completion", "earliest_start", "lowest_cost", "least_waste", "prefer_site",
@@ -96,6 +98,8 @@ class Envelope(Value):
     ``gpu_model`` names the kinds of GPU that will do, ``a100|h100``; ``gpu_memory_bytes`` is the least of one GPU.
     ``sites`` are the only ones that will do, in order of preference; empty: any. ``soft`` names the conditions that are
     wishes. ``max_charge`` is in the site's own unit. ``preemptible``: a place whose jobs give way to others will do.
+    ``stage_in`` is data that must be at the site before the job is submitted, ``stage_out`` the files that it leaves;
+    ``env`` is what the cell runs in there, None: the site's own interpreter.
     ``seed`` makes objective ``random`` repeatable; it is drawn and recorded where it is not given.
     """
 
@@ -126,6 +130,9 @@ class Envelope(Value):
     deadline: UtcTime | None = None
     max_charge: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     soft: tuple[Softenable, ...] = ()
+    stage_in: tuple[StageIn, ...] = ()
+    stage_out: tuple[StageOut, ...] = ()
+    env: Environment | None = None
 
     @model_validator(mode="after")
     def _within_reason(self) -> Envelope:
@@ -135,6 +142,8 @@ class Envelope(Value):
                 raise ValueError(f"{name} of {span.max:,} is more than any machine has: at most {most:,} can be asked")
         if len(set(self.sites)) != len(self.sites):
             raise ValueError("sites names one of them twice")
+        if len({each.name for each in self.stage_in}) != len(self.stage_in):
+            raise ValueError("stage_in names the same data twice")
         return self
 
     @model_validator(mode="after")

@@ -22,6 +22,9 @@ EventType = Literal[
     "charge.reserved", "charge.settled",
     "approval.requested", "approval.granted", "approval.denied", "approval.used", "policy.blocked",
     "agents.switched",
+    "data.added", "data.changed", "data.removed", "attempt.staging",
+    "transfer.created", "transfer.state_changed", "transfer.progress", "transfer.trouble", "transfer.cancel_requested",
+    "transfer.ended", "environment.changed",
 ]  # fmt: skip
 
 
@@ -35,6 +38,7 @@ class Event(Value):
     at: UtcTime
     type: EventType
     subject: str
-    """``task:ID``, ``group:ID``, ``site:NAME``, ``consumer:NAME``, ``proposal:ID``, ``agents`` or ``login``."""
+    """``task:ID``, ``group:ID``, ``site:NAME``, ``consumer:NAME``, ``proposal:ID``, ``data:NAME``,
+    ``transfer:ID``, ``agents`` or ``login``."""
     data: dict[str, Any] = Field(default_factory=dict)
     dedup_key: str | None = None

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from .base import UtcTime, Value
 from .envelope import Size
+from .environment import Container, ModuleStart
 from .healing import Signal
-from .site import ModuleStart
 from .states import ReasonClass, State
 
 YOU = "you"
@@ -67,6 +67,8 @@ class JobRequest(Value):
     warn_before_end_s: int = 0
     warn_signal: Signal = "USR2"
     dialect: Dialect = Dialect()
+    container: Container | None = None
+    """The command runs inside of it; head and tail of the script do not."""
     array: JobArray | None = None
 
 

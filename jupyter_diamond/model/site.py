@@ -9,6 +9,8 @@ from uuid import UUID
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from .base import Value
+from .data import SiteData
+from .environment import ENV_NAME, ModuleStart, SiteEnvironment
 
 TransportKind = Literal["local", "ssh", "globus-compute"]
 SchedulerKind = Literal["process", "slurm", "simulated"]
@@ -30,14 +32,6 @@ LocalCommand, PKCS11Provider …), weakens the check of host keys, forwards anyt
 business of the user's own ssh config."""
 _HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.+-]*@)?[A-Za-z0-9_\[:][A-Za-z0-9_.:%\[\]-]*")
 _OPTION = re.compile(r"([A-Za-z0-9]+)=([A-Za-z0-9_@:.,+*/^\[\]-]+)")
-
-
-class ModuleStart(Value):
-    """How environment modules start at this site (B22): a login shell, a file to source, or nothing needed."""
-
-    kind: Literal["none", "login_shell", "source"] = "none"
-    path: str = ""
-    load: tuple[str, ...] = ()
 
 
 class Site(Value):
@@ -74,6 +68,11 @@ class Site(Value):
     """The known machine that this is, ``none`` for *not a known one*; None: recognised by its host name."""
     options: dict[str, str] = Field(default_factory=dict)
     """Further options of the scheduler that the site wants with every job, by long name."""
+    data: SiteData = SiteData()
+    environments: dict[str, SiteEnvironment] = Field(default_factory=dict)
+    """What a cell may run in there, by the names that ``--env`` takes."""
+    builds_environments: bool = True
+    """Environments may be built on its login node from requirements, where ``uv`` is found there."""
 
     @model_validator(mode="before")
     @classmethod
@@ -82,6 +81,14 @@ class Site(Value):
         return (
             {**given, "simulated": True} if isinstance(given, dict) and given.get("scheduler") == "simulated" else given
         )
+
+    @field_validator("environments")
+    @classmethod
+    def _named(cls, found: dict[str, SiteEnvironment]) -> dict[str, SiteEnvironment]:
+        for name in found:
+            if not re.fullmatch(ENV_NAME, name):
+                raise ValueError(f"cannot be named {name!r}: a letter first, then letters, digits, dots and dashes")
+        return found
 
     @field_validator("options")
     @classmethod

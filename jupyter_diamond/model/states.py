@@ -40,6 +40,7 @@ class State(str, Enum):
     RUNNING = "running"
     SUSPENDED = "suspended"
     COMPLETING = "completing"
+    STAGING_OUT = "staging_out"
     UNKNOWN = "unknown"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -64,7 +65,7 @@ class State(str, Enum):
             return Phase.ENDED
         if self in (State.UNKNOWN, State.SUBMIT_UNKNOWN):
             return Phase.UNKNOWN
-        if self in (State.RUNNING, State.SUSPENDED, State.COMPLETING):
+        if self in (State.RUNNING, State.SUSPENDED, State.COMPLETING, State.STAGING_OUT):
             return Phase.RUNNING
         return Phase.PENDING
 

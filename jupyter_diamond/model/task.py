@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 
 from .base import UtcTime, Value
 from .charge import Charge
+from .data import Staged
 from .envelope import Envelope, Size
 from .healing import Checkpoint, FailureClass, Healing, Mismatch, Step, Withdrawal
 from .jobs import NativeJob
@@ -141,6 +142,12 @@ class Attempt(Value):
     """How long accounting says that it ran; 0 without a start: it proves that it never did. None: nobody has said."""
     max_rss_bytes: int | None = None
     result_ready: bool = False
+    staged: tuple[Staged, ...] = ()
+    """What is brought to its site before it is submitted, or was there."""
+    staged_out: tuple[str, ...] = ()
+    """The transfers that bring its files away, by their ids."""
+    job_state: State | None = None
+    """How its job ended, where files are still being brought away, or could not be; None: as the attempt."""
     charge: Charge | None = None
     """What it is charged; None where nobody pays: on this machine."""
     failure: FailureClass | None = None

@@ -25,8 +25,8 @@ _ENDED = {
     Outcome.PREEMPTED: State.PREEMPTED, Outcome.NEVER_STARTED: State.REJECTED, Outcome.LOST: State.LOST,
 }  # fmt: skip
 _TELLING = (
-    State.RUNNING, State.COMPLETING, State.SUSPENDED, State.CONFIGURING, State.PENDING, State.STAGING_IN,
-    State.SUBMITTING, State.UNKNOWN, State.SUBMIT_UNKNOWN, State.WAITING,
+    State.RUNNING, State.COMPLETING, State.STAGING_OUT, State.SUSPENDED, State.CONFIGURING, State.PENDING,
+    State.STAGING_IN, State.SUBMITTING, State.UNKNOWN, State.SUBMIT_UNKNOWN, State.WAITING,
 )  # fmt: skip
 """A group that has not ended shows the state of its members that says most: the first of these that one has."""
 _ORDER = (

@@ -51,6 +51,7 @@ LOOK: dict[State, Look] = {
     State.RUNNING: Look("filled", "accent", "running"),
     State.SUSPENDED: Look("paused", "warning", "suspended"),
     State.COMPLETING: Look("filled", "accent", "finishing"),
+    State.STAGING_OUT: Look("arrow", "info", "staging out"),
     State.UNKNOWN: Look("question", "warning", "unknown"),
     State.COMPLETED: Look("tick", "success", "succeeded"),
     State.FAILED: Look("cross", "error", "failed"),

@@ -28,7 +28,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from jupyter_diamond.errors import InvalidRequest
-from jupyter_diamond.model.site import ModuleStart, Site
+from jupyter_diamond.model.environment import ModuleStart
+from jupyter_diamond.model.site import Site
 
 from . import machines
 

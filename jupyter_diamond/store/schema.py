@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest migration. A store that carries it is opened without loading Alembic (a third of a second)."""
 
 APPLICATION_ID = 0x444D4431
@@ -306,4 +306,60 @@ switches = Table(
     Column("on", Boolean, nullable=False),
     Column("by", Text),
     Column("at", Float, nullable=False),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("created_at", Float, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+replicas = Table(
+    "replicas",
+    metadata,
+    Column("dataset", Text, ForeignKey("datasets.name"), primary_key=True),
+    Column("location", Text, primary_key=True),
+    Column("site", Text),
+    Column("body", Text, nullable=False),
+    Column("listing", Text, nullable=False),
+    Index("replicas_by_site", "site"),
+)
+"""``listing`` is what tells cheaply whether a copy is still what it was: sizes and times of its files."""
+
+transfers = Table(
+    "transfers",
+    metadata,
+    Column("row", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("client_token", Text, nullable=False, unique=True),
+    Column("task_id", Text, ForeignKey("tasks.id")),
+    Column("n", Integer),
+    Column("state", Text, nullable=False),
+    Column("ended", Boolean, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("destination", Text, nullable=False),
+    Column("mover", Text, nullable=False),
+    Column("bytes", Integer),
+    Column("files", Integer),
+    Column("seconds", Float),
+    Column("created_at", Float, nullable=False),
+    Column("ended_at", Float),
+    Column("version", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("transfers_active", "row", sqlite_where=text("NOT ended")),
+    Index("transfers_by_task", "task_id", "n"),
+    Index("transfers_by_pair", "source", "destination", "ended_at"),
+    sqlite_autoincrement=True,
+)
+"""``source`` and ``destination`` are places without paths; ``bytes`` in ``seconds`` is what a pair was seen to do."""
+
+environments = Table(
+    "environments",
+    metadata,
+    Column("site", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("changed_at", Float, nullable=False),
+    Column("body", Text, nullable=False),
 )

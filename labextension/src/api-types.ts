@@ -66,6 +66,9 @@ export interface Attempt {
   ran_s: number | null;
   max_rss_bytes: number | null;
   result_ready: boolean;
+  staged: Staged[];
+  staged_out: string[];
+  job_state: State | null;
   charge: Charge | null;
   failure: 'spec_invalid' | 'auth' | 'policy' | 'credit' | 'capacity' | 'image' | 'launch' | 'app_args' | 'oom' | 'timeout' | 'node' | 'preempt' | 'network_fabric' | 'data' | 'endpoint' | 'lost' | 'user_cancel' | null;
   checkpoint: Checkpoint | null;
@@ -211,6 +214,16 @@ export interface Envelope {
   deadline: string | null;
   max_charge: number | null;
   soft: ('arch' | 'gpu_model' | 'gpu_memory' | 'fabric' | 'container' | 'sites' | 'deadline' | 'max_charge' | 'preemptible')[];
+  stage_in: StageIn[];
+  stage_out: StageOut[];
+  env: Environment | null;
+}
+
+/** What a task asks for: one of the site's by its ``name``, or one that is built there from ``requirements``. */
+export interface Environment {
+  name: string;
+  requirements: string | null;
+  python: string | null;
 }
 
 /** Every error answer of the API. */
@@ -243,7 +256,7 @@ export interface Estimate {
 export interface Event {
   seq: number;
   at: string;
-  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'task.mismatch' | 'group.created' | 'group.round_started' | 'group.round_finished' | 'group.constraint_relaxed' | 'group.stopped' | 'group.cancel_requested' | 'group.held' | 'group.released' | 'group.ended' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'continuation.withdrawn' | 'charge.reserved' | 'charge.settled' | 'approval.requested' | 'approval.granted' | 'approval.denied' | 'approval.used' | 'policy.blocked' | 'agents.switched';
+  type: 'task.created' | 'decision.made' | 'attempt.submitting' | 'attempt.submitted' | 'attempt.submit_unknown' | 'attempt.state_changed' | 'attempt.result_ready' | 'attempt.terminal' | 'attempt.trouble' | 'task.cancel_requested' | 'site.health_changed' | 'site.profile_drift' | 'snapshot.refreshed' | 'lease.taken' | 'login.changed' | 'task.retry' | 'task.resize' | 'task.migrate' | 'task.segment' | 'task.replanned' | 'task.not_again' | 'task.held' | 'task.released' | 'task.withdrawal' | 'task.stays' | 'task.mismatch' | 'group.created' | 'group.round_started' | 'group.round_finished' | 'group.constraint_relaxed' | 'group.stopped' | 'group.cancel_requested' | 'group.held' | 'group.released' | 'group.ended' | 'continuation.registered' | 'continuation.fired' | 'continuation.expired' | 'continuation.withdrawn' | 'charge.reserved' | 'charge.settled' | 'approval.requested' | 'approval.granted' | 'approval.denied' | 'approval.used' | 'policy.blocked' | 'agents.switched' | 'data.added' | 'data.changed' | 'data.removed' | 'attempt.staging' | 'transfer.created' | 'transfer.state_changed' | 'transfer.progress' | 'transfer.trouble' | 'transfer.cancel_requested' | 'transfer.ended' | 'environment.changed';
   subject: string;
   data: { [key: string]: unknown };
   dedup_key: string | null;
@@ -360,6 +373,14 @@ export interface Limits {
   value_bytes: number;
   bundle_bytes: number;
   inline_result_bytes: number;
+}
+
+/** One place of a file or a folder. ``str`` gives it as it is written: ``delta:/scratch/x``, ``globus://UUID/path``. */
+export interface Location {
+  kind: 'site' | 'globus' | 'home';
+  site: string | null;
+  collection: string | null;
+  path: string;
 }
 
 /** A piece of a job's log. Offsets count bytes; ``text`` is decoded, undecodable bytes are escaped. */
@@ -721,6 +742,26 @@ export interface Speaker {
   guest: boolean;
 }
 
+/** Data that must be at the site before the job is submitted: a dataset by its name, or a location with one. */
+export interface StageIn {
+  name: string;
+  source: Location | null;
+}
+
+/** Files that a task leaves. ``pattern`` is relative to the folder that its cell runs in. */
+export interface StageOut {
+  pattern: string;
+  destination: Location | null;
+}
+
+/** What became of one stage-in of an attempt. ``path`` is where the cell finds it, absolute at the site. */
+export interface Staged {
+  name: string;
+  path: string;
+  transfer: string | null;
+  why: string;
+}
+
 /** What the user lets agents do without being asked each time. */
 export interface StandingBudget {
   id: string;
@@ -734,7 +775,7 @@ export interface StandingBudget {
 }
 
 /** The canonical state of an attempt, and of its task. UNKNOWN is a state; absence is not an end. */
-export type State = 'waiting' | 'staging_in' | 'submitting' | 'submit_unknown' | 'pending' | 'configuring' | 'running' | 'suspended' | 'completing' | 'unknown' | 'completed' | 'failed' | 'cancelled' | 'timeout' | 'out_of_memory' | 'node_fail' | 'preempted' | 'rejected' | 'deadline' | 'lost';
+export type State = 'waiting' | 'staging_in' | 'submitting' | 'submit_unknown' | 'pending' | 'configuring' | 'running' | 'suspended' | 'completing' | 'staging_out' | 'unknown' | 'completed' | 'failed' | 'cancelled' | 'timeout' | 'out_of_memory' | 'node_fail' | 'preempted' | 'rejected' | 'deadline' | 'lost';
 
 /** The handshake: who answers, and whether this server advances work or only reads. */
 export interface Status {

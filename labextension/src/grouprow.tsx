@@ -12,7 +12,7 @@ import { stateSign } from './vocabulary';
 
 /** Of an unfolded group so many members are shown: those that went wrong, then those that run. */
 const MOST_MEMBERS = 8;
-const RUNNING = ['running', 'completing', 'suspended'];
+const RUNNING = ['running', 'completing', 'suspended', 'staging_out'];
 
 interface Props {
   pool: PoolModel;

@@ -21,6 +21,7 @@ const ENDED: { readonly [outcome: string]: State } = {
 const TELLING: readonly State[] = [
   'running',
   'completing',
+  'staging_out',
   'suspended',
   'configuring',
   'pending',
@@ -104,7 +105,7 @@ export function countsText(group: Group): string {
 /** `anvil:shared, delta:cpu · 20 running · 3 failed`: what fits a row of the sidebar. */
 export function rowText(group: Group): string {
   const of = (states: readonly State[]) => states.reduce((sum, state) => sum + (group.states[state] ?? 0), 0);
-  const running = of(['running', 'completing', 'suspended']);
+  const running = of(['running', 'completing', 'suspended', 'staging_out']);
   const failed = of(BAD);
   const parts = [
     placesText(group),

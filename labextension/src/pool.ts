@@ -344,6 +344,7 @@ const PHASES: { readonly [state: string]: keyof Counts } = {
   running: 'running',
   suspended: 'running',
   completing: 'running',
+  staging_out: 'running',
   unknown: 'unknown',
   submit_unknown: 'unknown'
 };

@@ -36,6 +36,7 @@ const STATES: { readonly [state in State]: Sign } = {
   running: sign('running', 'filled', 'accent'),
   suspended: sign('suspended', 'paused', 'warning'),
   completing: sign('finishing', 'filled', 'accent'),
+  staging_out: sign('staging out', 'arrow', 'info'),
   unknown: sign('unknown', 'question', 'warning'),
   completed: sign('succeeded', 'tick', 'success'),
   failed: sign('failed', 'cross', 'error'),

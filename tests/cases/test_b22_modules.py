@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.environment import ModuleStart
 from jupyter_diamond.model.jobs import JobRequest
-from jupyter_diamond.model.site import ModuleStart
 from jupyter_diamond.schedulers.batch_script import body, shebang
 
 TOKEN = "dmd-0123456789ab"

@@ -19,8 +19,8 @@ import pytest_asyncio
 
 from jupyter_diamond.errors import SchedulerError, SubmitOutputUnreadable, SubmitRefused
 from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.environment import ModuleStart
 from jupyter_diamond.model.jobs import YOU, JobRequest, JobRow, NativeJob
-from jupyter_diamond.model.site import ModuleStart
 from jupyter_diamond.model.states import ReasonClass, State
 from jupyter_diamond.schedulers.process import machine, processes
 from jupyter_diamond.schedulers.process.scheduler import ProcessScheduler

@@ -30,6 +30,7 @@ STATES = {
     "running": "it runs",
     "suspended": "the site has stopped it for a while",
     "completing": "it is over, and not yet at its end for the scheduler: this is no end",
+    "staging_out": "its job is over, and its files are being brought away: this is no end",
     "unknown": "nobody can say now; it is being asked. This is not a failure",
     "completed": "it ended well",
     "failed": "it ended badly by its own doing",
