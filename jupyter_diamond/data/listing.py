@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
+import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -172,8 +173,13 @@ fi
 """
 
 
+def filled(script: str, **words: str) -> str:
+    """A script with its ``@WORDS@``, in one go: a path may hold anything, also what looks like such a word."""
+    return re.sub(r"@([A-Z]+)@", lambda found: words[found[1]], script)
+
+
 def _filled(script: str, path: str) -> str:
-    return script.replace("@PART@", PART).replace("@PATH@", shlex.quote(path))
+    return filled(script, PART=PART, PATH=shlex.quote(path))
 
 
 def _lines(names: Iterable[str]) -> bytes:

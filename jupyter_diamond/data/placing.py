@@ -12,8 +12,10 @@ import shlex
 from jupyter_diamond.errors import DataProblem
 from jupyter_diamond.transport.base import Transport
 
-from .listing import PART
+from .listing import PART, filled
 
+WORK = ".work"
+"""Appended to a part's name: where a script that goes on by itself says how far it is."""
 _S = 60.0
 _PLACING_S = 3600.0
 _REFUSED = 46
@@ -95,10 +97,8 @@ async def place(transport: Transport, part: str, destination: str, *, where: str
 
     Raises DataProblem where something of another kind stands there: nothing is replaced then. TransportError.
     """
-    script = _PLACE.replace("@REFUSED@", str(_REFUSED)).replace("@TOLD@", str(_TOLD))
-    script = script.replace("@PART@", shlex.quote(part)).replace(
-        "@DESTINATION@", shlex.quote(destination.rstrip("/") or "/")
-    )
+    target = shlex.quote(destination.rstrip("/") or "/")
+    script = filled(_PLACE, REFUSED=str(_REFUSED), TOLD=str(_TOLD), PART=shlex.quote(part), DESTINATION=target)
     done = await transport.run(script, timeout_s=_PLACING_S)
     told = [record.decode("utf-8", "backslashreplace") for record in done.stdout.split(b"\0")[:-1]]
     if done.exit == _REFUSED:
@@ -126,5 +126,6 @@ async def place(transport: Transport, part: str, destination: str, *, where: str
 
 async def discard(transport: Transport, destination: str, transfer_id: str) -> None:
     """Take away what lies under the temporary names of a transfer, and nothing else. Raises TransportError."""
-    names = {part_of(destination, transfer_id, inside=inside) for inside in (True, False)}
+    parts = {part_of(destination, transfer_id, inside=inside) for inside in (True, False)}
+    names = {*parts, *(part + WORK for part in parts)}
     await transport.run(f"rm -rf -- {shlex.join(sorted(names))}", timeout_s=_PLACING_S)

@@ -43,6 +43,8 @@ class Work:
     folders: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
     """Digests that were made to compare."""
+    come: Mapping[str, Entry] = field(default_factory=dict)
+    """What lies under ``part``."""
 
     @property
     def source(self) -> Transport:
@@ -170,7 +172,7 @@ class ShellMover(abc.ABC):
         folders = () if request.files else tuple(set(empty_folders(source)) - set(there.folders))
         left = (f"Left out: {source.links} symbolic links, sockets or devices",) if source.links else ()
         again = (f"{len(send) - len(fetch)} files had come already",) if len(fetch) < len(send) else ()
-        return Work(move, part, single, send, fetch, files, folders, known), (*left, *again)
+        return Work(move, part, single, send, fetch, files, folders, known, come.files), (*left, *again)
 
     async def _verify(self, work: Work) -> tuple[str, ...]:
         """Nothing is placed but what was wanted, as it was at the source. Raises DataProblem."""

@@ -48,7 +48,7 @@ class TransferDesk:
     ) -> None:
         self._ledger, self._settings = ledger, settings
         self.ends = Ends(links, settings.collections)
-        self.movers = movers(globus)
+        self.movers = movers(globus, settings)
         self.driver = TransferDriver(ledger, self.ends, self.movers, log, at_once=settings.at_once)
 
     async def close(self) -> None:
