@@ -885,6 +885,7 @@ class Notebook:
             if not os.path.isdir(cwd):
                 os.mkdir(cwd, 0o700)
         os.chdir(cwd)
+        return os.getcwd()
 
     def run(self, source, filename, lineno=1, show=False):
         """Execute the user's text as it stands at ``filename``; with ``show``, display the last expression."""
@@ -1507,6 +1508,8 @@ def digest_file(file, block, out_of_time):
                 break
             found.update(block[:size])
             count += size
+            if size < len(block):  # the end; whether it grows meanwhile is seen below
+                break
             if out_of_time():
                 return
         after = os.fstat(fd)
@@ -1797,8 +1800,7 @@ def run_cell(attempt, spec, bundle, cwd):
     screen = Screen(attempt.recorder)
     notebook = Notebook(screen)
     returns = Returns(attempt.folder, attempt.read_key(), spec)
-    notebook.enter(attempt.folder, cwd)
-    attempt.kept.root = os.getcwd()
+    attempt.kept.root = notebook.enter(attempt.folder, cwd)
     code, error = 0, None
     try:
         if spec["language"] == "bash":
@@ -1898,15 +1900,19 @@ def show_error(recorder, error):
         recorder.trouble = disk_sentence(trouble, "job.out")
 
 
-def main(arguments):
-    options = dict(zip(arguments[::2], arguments[1::2]))
-    patterns = [value for name, value in zip(arguments[::2], arguments[1::2]) if name == "--keep"]
+def begin(options, patterns):
     folder = os.getcwd()
     check_folder(folder)
     os.environ["MPLBACKEND"] = "Agg"
     os.environ.setdefault("PLOTLY_RENDERER", "plotly_mimetype")
     attempt = Attempt(folder, options["--token"], options.get("--member"), patterns)
     attempt.open()
+    return attempt
+
+
+def main(arguments):
+    options = dict(zip(arguments[::2], arguments[1::2]))
+    attempt = begin(options, [value for name, value in zip(arguments[::2], arguments[1::2]) if name == "--keep"])
     recorder = attempt.recorder
     recorder.on_stuck = attempt.fail_stuck
     recorder.start()
