@@ -25,6 +25,7 @@ import hashlib
 import hmac
 import importlib.util
 import io
+import itertools
 import json
 import linecache
 import os
@@ -1275,6 +1276,7 @@ KEPT_LIMIT = 100000
 KEPT_INLINE = 50  # so many are in the receipt itself, which is read far more often than all of them are
 KEPT_LOOKS = 2000000
 KEPT_BLOCK = 1 << 20
+KEPT_SMALL = 32768
 KEPT_HURRY_S = 5.0
 KEPT_SPARE_S = 30.0  # before the job's end by its scheduler's clock nothing is digested any more
 
@@ -1445,10 +1447,18 @@ class Kept:
         return self.types[end]
 
     def _digest(self):
-        """Each file once, on as many threads as there are cores for us: hashing and reading both let others run."""
+        """Each file once; side by side where they are large, or where the file system lets us wait.
+
+        Hashing and reading let other threads run, but of small files that are near one thread reads more than two.
+        """
         todo = iter(self.files)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        threads = [threading.Thread(target=self._work, args=(todo,)) for _ in range(min(cores, 8) - 1)]
+        begun, busy = time.monotonic(), time.process_time()
+        small = sum(file["bytes"] for file in self.files) < KEPT_SMALL * len(self.files)
+        if small:
+            self._work(itertools.islice(todo, 200))
+            small = time.process_time() - busy > 0.6 * (time.monotonic() - begun)
+        threads = [threading.Thread(target=self._work, args=(todo,)) for _ in range(0 if small else min(cores, 8) - 1)]
         for thread in threads:
             thread.daemon = True  # one that hangs on a file system does not keep the job
             thread.start()
