@@ -26,6 +26,7 @@ from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.preflights import tried
+from jupyter_diamond.engine.receipts.desk import Receipts
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
@@ -85,6 +86,8 @@ class DiamondService:
         """Groups of tasks: to take one, to look at it, to ask something of it."""
         self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
         """Whether tasks and groups did what was asked."""
+        self.receipts = Receipts(self._ledger, self.links)
+        """What attempts left: receipts, files, exports."""
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
