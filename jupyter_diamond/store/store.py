@@ -38,6 +38,7 @@ from .proposals import Proposals
 from .rows import stored, summaries, summaries_of
 from .schema import arrays, attempts, capabilities, tasks
 from .switches import Switches
+from .transfers import Transfers
 
 
 class Store:
@@ -60,6 +61,8 @@ class Store:
         self.audit = AuditBook(self._database)
         self.switches = Switches(self._database)
         self.datasets = Datasets(self._database)
+||||||| df8b833
+        self.transfers = Transfers(self._database)
         self.model_calls = ModelCalls(self._database)
         self._tidied = -1
 
