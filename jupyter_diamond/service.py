@@ -26,6 +26,7 @@ from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.preflights import tried
+from jupyter_diamond.engine.receipts.desk import Receipts
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
@@ -86,6 +87,8 @@ class DiamondService:
         self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
         """Whether tasks and groups did what was asked."""
         self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
+        self.receipts = Receipts(self._ledger, self.links)
+        """What attempts left: receipts, files, exports."""
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
         self._engine: Engine | None = None
         self._interpreters = Interpreters(engine.command_timeout_s)

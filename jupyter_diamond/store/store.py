@@ -61,7 +61,6 @@ class Store:
         self.audit = AuditBook(self._database)
         self.switches = Switches(self._database)
         self.datasets = Datasets(self._database)
-||||||| df8b833
         self.transfers = Transfers(self._database)
         self.model_calls = ModelCalls(self._database)
         self._tidied = -1
