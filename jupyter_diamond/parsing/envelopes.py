@@ -17,9 +17,11 @@ from pydantic import ValidationError
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope, Objective, Runtime, Softenable, Span
+from jupyter_diamond.model.environment import Environment
 
 from .contradictions import contradiction
 from .durations import to_friendly
+from .environments import named
 from .memory import parse_friendly, to_exact
 from .runtimes import parse_deadline, parse_runtime, runtime_words
 from .spans import parse_span
@@ -31,7 +33,7 @@ FLAGS = frozenset({"preemptible", "unknown-charge"})
 NEEDS: tuple[str, ...] = (
     "nodes", "cpus", "gpus", "memory", "time", "gpu-model", "gpu-memory", "arch", "site", "sites", "account", "qos",
     "fabric", "container", "objective", "seed", "runtime", "serial", "deadline", "max-charge", "preemptible",
-    "unknown-charge", "soft",
+    "unknown-charge", "soft", "env",
 )  # fmt: skip
 """Every option that an envelope is read from, in the order in which they are written."""
 
@@ -55,6 +57,7 @@ EXAMPLES = {
     "--max-charge": "--max-charge 100",
     "--soft": "--soft gpu-memory,deadline",
     "--seed": "--seed 7",
+    "--env": "--env torch or --env requirements.txt",
 }
 """What to write, for each option that takes a value."""
 
@@ -89,6 +92,7 @@ def read_envelope(said: Said, *, now: datetime) -> Envelope:
         "deadline": parse_deadline(said["deadline"], now) if said.get("deadline") is not None else None,
         "max_charge": _charge(said.get("max_charge")),
         "soft": _soft(said.get("soft")),
+        "env": _env(said.get("env")),
     }
     envelope = _checked(fields)
     clash = contradiction(envelope, said, now)
@@ -102,6 +106,11 @@ def _place(text: str | None) -> tuple[str | None, str | None]:
     if text is not None and (not site or (colon and not partition)):
         raise InvalidRequest(f"--site {text!r} is not SITE or SITE:PARTITION, e.g. --site delta:gpuA100x4.")
     return site or None, partition or None
+
+
+def _env(given: str | Environment | None) -> Environment | None:
+    """By name, or as it was read from a file before."""
+    return named(given) if isinstance(given, str) else given
 
 
 def _maybe_span(text: str | None) -> Span | None:
@@ -225,7 +234,8 @@ def _between(span: Span, word: Any = str) -> str:
 def envelope_words(envelope: Envelope) -> list[str]:
     """The options that ``read_envelope`` reads as this envelope, defaults left out: ``["--cpus", "2-4", …]``.
 
-    Memory is written to the KiB and times to the second, rounded up.
+    Memory is written to the KiB and times to the second, rounded up. An environment that was read from a file has no
+    word of its own.
     """
     plain = Envelope()
     said: list[tuple[str, str | None]] = []
@@ -256,4 +266,5 @@ def _wishes(envelope: Envelope) -> list[tuple[str, str | None]]:
         ("--deadline", None if envelope.deadline is None else f"{envelope.deadline:%Y-%m-%dT%H:%M:%SZ}"),
         ("--max-charge", None if envelope.max_charge is None else f"{envelope.max_charge:.9f}".rstrip("0").rstrip(".")),
         ("--soft", ",".join(name.replace("_", "-") for name in envelope.soft) or None),
+        ("--env", None if envelope.env is None or envelope.env.requirements is not None else envelope.env.name),
     ]  # fmt: skip
