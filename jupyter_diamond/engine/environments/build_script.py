@@ -51,7 +51,8 @@ sys.exit(0 if all(found.get(name) == version for name, version in wanted.items()
 _BUILDER = r"""cd "$1" || exit 73
 exec >log 2>&1 </dev/null
 uname -n >host; echo $$ >pid; : >beat
-( while sleep 20 && kill -0 $$ 2>/dev/null; do : >beat; done ) &
+( trap 'kill "$nap" 2>/dev/null; exit' TERM
+  while kill -0 $$ 2>/dev/null; do : >beat; sleep 20 & nap=$!; wait "$nap"; done ) &
 beat=$!
 # nothing that belongs to another environment may be found, or written to
 unset VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV PYTHONPATH PYTHONHOME PYTHONUSERBASE PIP_TARGET PIP_PREFIX PIP_USER \
@@ -144,7 +145,7 @@ def script(
     """
     sound = (
         f'"$d/ready/venv/bin/python" -c {_word(SOUND)} "$d/ready/packages.json" >/dev/null 2>&1 || '
-        '{ fate=none; say damaged yes; }'
+        '{ fate=none; rm -f "$d/ready"; }'
         if check
         else ":"
     )  # fmt: skip
