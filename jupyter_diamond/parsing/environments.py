@@ -20,7 +20,7 @@ from jupyter_diamond.model.environment import ENV_NAME, Environment
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore] # there before 3.11 alone
 
 PYPROJECT = "pyproject.toml"
 _OPTIONS = re.compile(

@@ -150,7 +150,10 @@ def changed(envelope: Envelope, change: str, clock: Clock) -> Envelope:
     said = {**_said(envelope_words(envelope)), **_said(shlex.split(change))}
     if "--site" in said:
         said.pop("--sites", None)
-    return read_envelope({name[2:].replace("-", "_"): value for name, value in said.items()}, now=clock.now)
+    words: dict[str, object] = {name[2:].replace("-", "_"): value for name, value in said.items()}
+    if envelope.env is not None:  # one that was read from a file has no word of its own
+        words["env"] = envelope.env
+    return read_envelope(words, now=clock.now)
 
 
 def _said(options: Sequence[str]) -> dict[str, str | bool]:

@@ -138,7 +138,7 @@ def _environment(job: JobRequest) -> list[str]:
 
 
 def activation(prefix: str | None) -> list[str]:
-    """What the packages of a conda environment want to be set, where that was asked for; never ``conda activate`` (B23)."""
+    """What a conda environment's packages want to be set, where that was asked for; never ``conda activate`` (B23)."""
     if prefix is None:
         return []
     where = quote(prefix, "the environment")

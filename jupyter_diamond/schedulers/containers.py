@@ -26,20 +26,20 @@ def image_file(container: Container) -> str | None:
     return container.image if container.image.startswith("/") else None
 
 
-def _apptainer(container: Container, folders: tuple[str, ...], _names: tuple[str, ...], gpus: bool) -> str:  # noqa: FBT001 - one shape for all
+def _apptainer(container: Container, folders: tuple[str, ...], _names: tuple[str, ...], gpus: bool) -> str:
     binds = [f"--bind {quote(each)}" for each in (*folders, *container.binds)]
     # --pwd, not --cwd: the older name is known to every version
     return " ".join([container.runtime, "exec", *(["--nv"] if gpus else []), *binds, '--pwd "$PWD"', _image(container)])
 
 
-def _shifter(container: Container, _folders: tuple[str, ...], _names: tuple[str, ...], gpus: bool) -> str:  # noqa: FBT001 - one shape for all
+def _shifter(container: Container, _folders: tuple[str, ...], _names: tuple[str, ...], gpus: bool) -> str:
     # a site's own file systems are seen inside by themselves, and shifter refuses to be told of them
     volumes = [f"--volume={quote(_pair(each))}" for each in container.binds]
     module = ["--module=gpu"] if gpus else []
     return " ".join(["shifter", f"--image={_image(container)}", *module, *volumes, '--workdir="$PWD"'])
 
 
-def _podman(container: Container, folders: tuple[str, ...], names: tuple[str, ...], gpus: bool) -> str:  # noqa: FBT001 - one shape for all
+def _podman(container: Container, folders: tuple[str, ...], names: tuple[str, ...], gpus: bool) -> str:
     volumes = [f"-v {quote(_pair(each))}" for each in (*folders, *container.binds)]
     passed = [f"$(env | sed -n {quote(_PASSED)})", *(f"-e {name}" for name in names)]
     gpu = ["--gpu"] if gpus else []

@@ -30,6 +30,7 @@ from .channels import Channels
 from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
+from .environments import EnvironmentBook
 from .groups import Groups
 from .model_calls import ModelCalls
 from .past_runs import past_runs
@@ -59,6 +60,7 @@ class Store:
         self.audit = AuditBook(self._database)
         self.switches = Switches(self._database)
         self.model_calls = ModelCalls(self._database)
+        self.environments = EnvironmentBook(self._database)
         self._tidied = -1
 
     def close(self) -> None:

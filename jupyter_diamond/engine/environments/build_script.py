@@ -95,9 +95,10 @@ elif alive "$d/$n"; then fate=building
 fi
 uv=
 if [ "$fate" = none ] || {{ [ "$fate" = failed ] && [ "$n" -le {seen} ]; }}; then
-  for each in $(command -v uv 2>/dev/null) {further} "$HOME/.local/bin/uv" "$HOME/.cargo/bin/uv"; do
+  for each in "$(command -v uv 2>/dev/null)" {further} "$HOME/.local/bin/uv" "$HOME/.cargo/bin/uv"; do
     [ -x "$each" ] && {{ uv=$each; break; }}
   done
+  say uv "${{uv:-no}}"
   if [ {may} != yes ]; then :
   elif [ -z "$uv" ]; then fate=no_uv
   elif ! mkdir -p "$d"; then fate=no_folder
@@ -132,6 +133,8 @@ class Told(NamedTuple):
     version: str = ""
     packages: dict[str, str] = {}  # noqa: RUF012 - a default of a tuple, never changed
     seconds: float | None = None
+    uv: bool | None = None
+    """Whether the site has it; None: nobody looked."""
     log: tuple[str, ...] = ()
 
 
@@ -165,10 +168,11 @@ def read(done: Completed) -> Told | None:
     if fate not in ("ready", "building", "failed", "started", "none", "no_uv", "no_folder") or n is None:
         return None
     version, packages = _packages(said.get("packages", ""))
-    seconds = whole(said.get("seconds"))
+    seconds, uv = whole(said.get("seconds")), said.get("uv")
     return Told(
-        fate, n, said.get("folder", ""), said.get("prefix", ""), version, packages,
-        None if seconds is None else float(seconds), tuple(line[:500] for line in log.splitlines() if line.strip()),
+        fate=fate, n=n, folder=said.get("folder", ""), prefix=said.get("prefix", ""), version=version,
+        packages=packages, seconds=None if seconds is None else float(seconds), uv=None if uv is None else uv != "no",
+        log=tuple(line[:500] for line in log.splitlines() if line.strip()),
     )  # fmt: skip
 
 

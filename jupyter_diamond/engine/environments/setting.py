@@ -19,7 +19,7 @@ class Setting:
 
     python: str
     name: str = ""
-    modules: ModuleStart = ModuleStart()
+    modules: ModuleStart = field(default_factory=ModuleStart)
     env: Mapping[str, str] = field(default_factory=dict)
     activate_d: str | None = None
     container: Container | None = None
@@ -97,7 +97,10 @@ def runs(environment: SiteEnvironment) -> str:
         inside = f" {environment.python}" if environment.python else ""
         return f"{container.runtime} {container.image}{inside}"
     load = environment.modules.load if environment.modules is not None else ()
-    parts = [environment.interpreter or "the site's own interpreter", f"after module load {' '.join(load)}" if load else ""]
+    parts = [
+        environment.interpreter or "the site's own interpreter",
+        f"after module load {' '.join(load)}" if load else "",
+    ]
     return " ".join(filter(None, parts))
 
 
