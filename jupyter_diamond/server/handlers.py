@@ -105,7 +105,7 @@ class InterpreterHandler(DiamondHandler):
     async def post(self, site: str) -> None:
         """Its version, and which modules it lacks."""
         form = self.form(InterpreterForm)
-        self.answer(await self.service.interpreter(site, form.python, form.modules))
+        self.answer(await self.service.interpreter(site, form.python, form.modules, form.env, form.packages))
 
 
 class PlanHandler(DiamondHandler):

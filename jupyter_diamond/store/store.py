@@ -31,6 +31,7 @@ from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
 from .datasets import Datasets
+from .environments import EnvironmentBook
 from .groups import Groups
 from .model_calls import ModelCalls
 from .past_runs import past_runs
@@ -63,6 +64,7 @@ class Store:
         self.datasets = Datasets(self._database)
         self.transfers = Transfers(self._database)
         self.model_calls = ModelCalls(self._database)
+        self.environments = EnvironmentBook(self._database)
         self._tidied = -1
 
     def close(self) -> None:
