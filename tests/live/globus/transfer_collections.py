@@ -110,6 +110,6 @@ def described(path: Path) -> dict[str, Any]:
     return {
         "DATA_TYPE": "file", "name": path.name, "type": kind, "size": found.st_size, "user": "alice", "group": "alice",
         "permissions": f"{stat.S_IMODE(found.st_mode):04o}", "last_modified": f"{at:%Y-%m-%d %H:%M:%S+00:00}",
-        "link_target": os.readlink(path) if kind == "symlink" else None, "link_group": None, "link_user": None,
+        "link_target": str(path.readlink()) if kind == "symlink" else None, "link_group": None, "link_user": None,
         "link_size": None, "link_last_modified": None,
     }  # fmt: skip
