@@ -37,6 +37,7 @@ from .proposals import Proposals
 from .rows import stored, summaries, summaries_of
 from .schema import arrays, attempts, capabilities, tasks
 from .switches import Switches
+from .transfers import Transfers
 
 
 class Store:
@@ -58,6 +59,7 @@ class Store:
         self.budgets = Budgets(self._database)
         self.audit = AuditBook(self._database)
         self.switches = Switches(self._database)
+        self.transfers = Transfers(self._database)
         self.model_calls = ModelCalls(self._database)
         self._tidied = -1
 
