@@ -48,7 +48,7 @@ class Location(Value):
         return self.site or (f"globus://{self.collection}" if self.collection is not None else "home")
 
     def __str__(self) -> str:
-        return f"{self.place}{self.path}" if self.collection is not None else f"{self.place}:{self.path}"
+        return f"{self.place}/{self.path.lstrip('/')}" if self.kind == "globus" else f"{self.place}:{self.path}"
 
 
 class SiteCollection(Value):

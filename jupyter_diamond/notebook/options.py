@@ -8,6 +8,7 @@ import difflib
 import functools
 import keyword
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, cast, get_args
@@ -258,7 +259,7 @@ def given_options(said: argparse.Namespace) -> dict[str, str]:
     """Of the options that say what a job needs, those that were set, by their names."""
     found = {name: getattr(said, name.replace("-", "_"), None) for name in NEEDS}
     return {
-        name: "" if value is True else str(value)
+        name: "" if value is True else shlex.join(value) if isinstance(value, list) else str(value)
         for name, value in found.items()
         if value is not None and value is not False
     }
