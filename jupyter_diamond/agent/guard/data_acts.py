@@ -1,15 +1,16 @@
-"""The acts about data: to move it, to end a movement, to give a name. What would be moved is part of what is approved."""
+"""The acts about data: to move it, to end that, to give a name. What would be moved is part of what is approved."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from jupyter_diamond.errors import Conflict, DataProblem, InvalidRequest
+from jupyter_diamond.errors import Conflict, DataFault, DataProblem, InvalidRequest
 from jupyter_diamond.model.data import Location
 from jupyter_diamond.model.proposal import Act, Proposal, Terms
 from jupyter_diamond.model.transfer import SyncLevel, TransferRequest
-from jupyter_diamond.notebook.data_words import MOVER, byte_size, route, short_place, state_word, what_moves
+from jupyter_diamond.notebook.data_words import MOVER, route, short_place, state_word, what_moves
+from jupyter_diamond.notebook.vocabulary import byte_size
 from jupyter_diamond.parsing.locations import location_of
 from jupyter_diamond.placement import words
 
@@ -22,6 +23,7 @@ DATA_ACTS: frozenset[Act] = frozenset({"transfer", "cancel_transfer", "register_
 FOUND = ("bytes", "listing", "way")
 """Arguments that are found out, not asked for."""
 NOT_KNOWN = "unknown"
+_WRONG = {"missing": "nothing is there", "unreadable": "it cannot be read", "other": "it is no file and no folder"}
 
 
 class Sized(NamedTuple):
@@ -79,13 +81,13 @@ def _located(service: DiamondService, text: str) -> Location:
 
 
 async def size_of(service: DiamondService, place: Location) -> Sized:
-    """How much lies there, where a shell of ours sees it. Raises DataProblem where nothing does, or it is unreadable."""
+    """How much lies there, where a shell of ours sees it. Raises DataProblem where there is nothing to read."""
     found = await service.transfers.look(place)
     if found is None:
         return Sized()
     if found.kind in ("missing", "unreadable", "other"):
-        kind = "permission" if found.kind == "unreadable" else "missing"
-        raise DataProblem(f"{short_place(place)} cannot be moved: it is {found.kind}.", kind=kind)
+        kind: DataFault = "permission" if found.kind == "unreadable" else "missing"
+        raise DataProblem(f"{short_place(place)} cannot be moved: {_WRONG[found.kind]}.", kind=kind)
     if not found.whole:
         return Sized()
     return Sized(found.total_bytes, len(found.files), found.digest)
