@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from jupyter_diamond.errors import DataFault
+
 from .base import UtcTime, Value
 from .data import Location
 
@@ -88,6 +90,8 @@ class Transfer(Value):
     """Where the user gives what is needed; empty where nothing is."""
     cause: str = ""
     next: str = ""
+    fault: DataFault | None = None
+    """What kind of failure ended it; None where none did."""
     evidence: tuple[str, ...] = ()
     digest: str | None = None
     """``sha256:…`` over what arrived, where it was made."""

@@ -58,7 +58,7 @@ def _of_globus(said: str) -> Location:
 
 def _made(said: str, **fields: object) -> Location:
     path = str(fields["path"])
-    fields["path"] = re.sub(r"/{2,}", "/", path).rstrip("/") or ("/" if path else "")
+    fields["path"] = re.sub(r"/{2,}", "/", path)
     try:
         return Location.model_validate(fields)
     except ValidationError as fault:

@@ -375,6 +375,16 @@ export interface Healing {
   warn_signal: 'USR2' | 'USR1' | 'HUP';
 }
 
+/** A file that the task left. ``path`` is relative to the folder that its cell ran in, ``Manifest.folder``. */
+export interface KeptFile {
+  path: string;
+  bytes: number;
+  mtime: number;
+  sha256: string;
+  media_type: string;
+  patterns: number[];
+}
+
 /** What a kernel must keep to before it sends anything. All in bytes. */
 export interface Limits {
   value_bytes: number;
@@ -430,7 +440,17 @@ export interface Manifest {
   missing: MissingValue[];
   outputs_bytes: number;
   outputs_truncated: boolean;
+  folder: string;
+  files: KeptFile[];
+  files_count: number;
+  files_bytes: number;
+  files_left_out: number;
+  files_unmatched: number[];
+  files_note: string;
+  files_sha256: string;
   python: string;
+  packages: { [key: string]: string };
+  modules: string[];
   host: string;
   started_at: number;
   ended_at: number;

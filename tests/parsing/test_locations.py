@@ -24,7 +24,7 @@ NOW = datetime(2027, 1, 30, 12, 0, tzinfo=timezone.utc)
     [
         ("delta:/scratch/x", Location(kind="site", site="delta", path="/scratch/x")),
         ("delta:~/x y#1", Location(kind="site", site="delta", path="~/x y#1")),
-        ("delta://scratch//x/", Location(kind="site", site="delta", path="/scratch/x")),
+        ("delta://scratch//x/", Location(kind="site", site="delta", path="/scratch/x/")),
         (f"globus://{ID}/a/b", Location(kind="globus", collection=ID, path="/a/b")),
         (f"globus://{ID}/~/b", Location(kind="globus", collection=ID, path="~/b")),
         (f"globus://{ID}", Location(kind="globus", collection=ID, path="/")),
@@ -75,12 +75,12 @@ def test_stagings_are_read_and_written():
     labels = StageIn(name="labels", source=Location(kind="site", site="delta", path="/l=1"))
     assert [stage_in_of("imagenet"), stage_in_of("labels=delta:/l=1")] == [StageIn(name="imagenet"), labels]
     assert stage_in_text(labels) == "labels=delta:/l=1"
-    out = StageOut(pattern="ckpt/*.pt", destination=Location(kind="home", path="/results"))
+    out = StageOut(pattern="ckpt/*.pt", destination=Location(kind="home", path="/results/"))
     assert [stage_out_of("ckpt/*.pt"), stage_out_of("ckpt/*.pt=>home:/results/")] == [
         StageOut(pattern="ckpt/*.pt"),
         out,
     ]
-    assert stage_out_text(out) == "ckpt/*.pt=>home:/results"
+    assert stage_out_text(out) == "ckpt/*.pt=>home:/results/"
 
 
 @pytest.mark.parametrize(
