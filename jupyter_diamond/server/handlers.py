@@ -16,6 +16,7 @@ from .approvals import APPROVAL_ROUTES
 from .base import DiamondHandler, PollHandler
 from .charges import CHARGE_ROUTES
 from .consumers import CONSUMER_ROUTES
+from .data import DATA_ROUTES
 from .drafts import DRAFT_ROUTES
 from .forms import (
     EventsQuery,
@@ -335,6 +336,7 @@ _ELSEWHERE = (
     *TOOL_ROUTES,
     *VERDICT_ROUTES,
     *DRAFT_ROUTES,
+    *DATA_ROUTES,
 )
 ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/status", StatusHandler),

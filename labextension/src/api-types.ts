@@ -268,6 +268,13 @@ export interface EventPage {
   cursor: number;
 }
 
+/** Which names a recursive transfer takes or leaves, first match first, as Globus Transfer has them. */
+export interface Filter {
+  method: 'include' | 'exclude';
+  name: string;
+  type: 'file' | 'dir' | null;
+}
+
 /** One question's answer. ``evidence`` are lines of the log, of accounting, of the receipt: foreign text. */
 export interface Finding {
   question: 'accepted' | 'started' | 'clean_log' | 'outputs' | 'size' | 'ended_well';
@@ -571,6 +578,19 @@ export interface PartitionPolicy {
 
 /** The four things a user needs to tell apart. */
 export type Phase = 'PENDING' | 'RUNNING' | 'ENDED' | 'UNKNOWN';
+
+/** How far it is. None: not known (yet). ``bytes_sent`` counts what was sent again, too. */
+export interface Progress {
+  bytes_total: number | null;
+  bytes_done: number;
+  files_total: number | null;
+  files_done: number;
+  files_skipped: number;
+  bytes_sent: number | null;
+  faults: number;
+  rate: number | null;
+  eta_s: number | null;
+}
 
 /** One act that an agent wants to do, as it is shown to the user before anything happens. */
 export interface Proposal {
@@ -888,6 +908,49 @@ export interface Terms {
   members: number | null;
   data: string[];
   arguments: { [key: string]: string };
+}
+
+/** A movement, as it is known. ``cause`` and ``next`` as an attempt has them; ``trouble`` while it goes on. */
+export interface Transfer {
+  id: string;
+  request: TransferRequest;
+  mover: 'globus' | 'rsync' | 'stream' | 'chunks' | 'copy';
+  why: string;
+  state: 'waiting' | 'submitting' | 'active' | 'stalled' | 'paused' | 'needs_you' | 'placing' | 'succeeded' | 'failed' | 'cancelled';
+  progress: Progress;
+  submission_id: string | null;
+  native_id: string | null;
+  trouble: string;
+  link: string;
+  cause: string;
+  next: string;
+  evidence: string[];
+  digest: string | null;
+  log: string[];
+  cancel_requested_by: string | null;
+  created_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  deadline: string;
+  state_since: string;
+  version: number;
+}
+
+/** What is asked for. ``client_token`` makes it idempotent: the same token always gives the same transfer. */
+export interface TransferRequest {
+  client_token: string;
+  source: Location;
+  destination: Location;
+  files: string[];
+  filters: Filter[];
+  sync: 'exists' | 'size' | 'mtime' | 'checksum' | null;
+  verify: boolean;
+  deadline_s: number;
+  purpose: 'stage_in' | 'stage_out' | 'user' | 'agent';
+  dataset: string | null;
+  task: string | null;
+  attempt: number | null;
+  by: string | null;
 }
 
 /** One rule's answer for one candidate. */
