@@ -44,7 +44,7 @@ from jupyter_diamond.model.environment import Environment
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
-from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
+from jupyter_diamond.model.looks import Accounted, Executed, Idle, Outlook, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
@@ -205,6 +205,10 @@ class DiamondService:
         """How near forecasts were to what then happened, site by site."""
         return await self.engine.forecasts.judged(self.links)
 
+    async def outlook(self) -> Outlook:
+        """When a job of the smallest kind would start at each partition; asks no site and no model."""
+        return await self.engine.outlooks.look()
+
     async def charges(self, days: float = 7.0, *, tasks: bool = False) -> Charges:
         """What was charged in the last days, what is reserved, and what is left, by site, account and unit."""
         return await self.engine.budget.report(days, tasks=tasks)
@@ -288,10 +292,13 @@ class DiamondService:
         return store.find_token(request.client_token), store.active_same_name(request.name, request.notebook.path)
 
     async def tasks(
-        self, name: str | None = None, phase: str | None = None, notebook: str | None = None, limit: int = 100
-    ) -> tuple[TaskSummary, ...]:
-        """Tasks, newest first. ``phase`` is ``active`` or ``ended``."""
-        return await self._ledger.do(self._ledger.store.tasks, name=name, phase=phase, notebook=notebook, limit=limit)
+        self, name: str | None = None, phase: str | None = None, notebook: str | None = None, limit: int = 100,
+        *, before: str | None = None, newer: int | None = None,
+    ) -> tuple[TaskSummary, ...]:  # fmt: skip
+        """Tasks, newest first; ``phase`` is ``active`` or ``ended``. ``before`` and ``newer``: see ``Store.tasks``."""
+        return await self._ledger.do(
+            self._ledger.store.tasks, name, phase, notebook, limit, before=before, newer=newer
+        )  # fmt: skip
 
     async def task(self, ref: str) -> Task:
         """A task by id, or the newest of that name. Raises NotFound."""

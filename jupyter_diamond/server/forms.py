@@ -116,6 +116,10 @@ class TasksQuery(Value):
     name: str | None = None
     phase: Literal["active", "ended"] | None = None
     notebook: str | None = None
+    before: str | None = None
+    """A task's id: the page after it, of those made before it."""
+    newer: int | None = Field(default=None, ge=0)
+    """An event's number: those of which there is a later event, by that, the oldest first."""
     limit: int = Field(default=100, ge=1, le=10_000)
 
 
