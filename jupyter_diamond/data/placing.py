@@ -6,8 +6,10 @@ no symbolic link below the destination, and removes nothing but folders of its o
 
 from __future__ import annotations
 
+import os
 import posixpath
 import shlex
+from collections.abc import Collection
 
 from jupyter_diamond.errors import DataProblem
 from jupyter_diamond.transport.base import Transport
@@ -77,11 +79,22 @@ printf 'N%s\0' "$n"
 """
 
 
-async def begin(transport: Transport, destination: str, *, where: str) -> None:
-    """See that there is a folder for the temporary name. Raises DataProblem, TransportError."""
-    folder = shlex.quote(posixpath.dirname(destination.rstrip("/")) or "/")
-    script = f"export LC_ALL=C\nmkdir -p -- {folder} && [ -w {folder} ] || [ -w {shlex.quote(destination)} ]"
-    done = await transport.run(script, timeout_s=_S)
+async def begin(
+    transport: Transport, destination: str, *, where: str, part: str = "", folders: Collection[str] = ()
+) -> None:
+    """See that there is a folder for the temporary name, and make ``folders`` below ``part``.
+
+    Raises DataProblem, TransportError.
+    """
+    above, into = shlex.quote(posixpath.dirname(destination.rstrip("/")) or "/"), shlex.quote(part)
+    script = (
+        f"export LC_ALL=C\n[ -w {shlex.quote(destination)} ] || {{ mkdir -p -- {above} && [ -w {above} ]; }} || exit\n"
+    )
+    if folders:
+        script += f"mkdir -p -- {into} && cd -- {into} || exit\n"
+        script += "while IFS= read -r -d '' f; do mkdir -p -- \"./$f\" || exit; done\n"
+    names = b"".join(os.fsencode(folder) + b"\0" for folder in folders)
+    done = await transport.run(script, stdin=names, timeout_s=_S)
     if done.exit != 0:
         said = done.err.strip().splitlines()
         why = said[-1].rpartition(": ")[2] if said else "it is not writable"

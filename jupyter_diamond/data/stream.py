@@ -68,7 +68,7 @@ class StreamMover(ShellMover):
             )  # fmt: skip
             done = await _threaded(relay)
         _check(work, done)
-        return done.bytes
+        return min(done.bytes, work.to_fetch)
 
 
 def _channel(transport: Transport) -> contextlib.AbstractAsyncContextManager[Channel]:

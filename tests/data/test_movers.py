@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from jupyter_diamond.errors import DataProblem
 from tests.data.conftest import asked, at, home, read, tree
 
 pytestmark = pytest.mark.asyncio
@@ -29,7 +28,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("kind", "source", "destination"), WAYS)
-async def test_a_folder_arrives_as_it_is_and_moves_once(far, tmp_path, kind, source, destination):
+async def test_folders_and_files_arrive_as_they_are_and_move_once(far, tmp_path, kind, source, destination):
     desk = await far.open()
     there, here = tmp_path / "to" / "there", tree(tmp_path / "from", HOSTILE)
     (here / "hollow" / "inside").mkdir(parents=True)
@@ -49,14 +48,8 @@ async def test_a_folder_arrives_as_it_is_and_moves_once(far, tmp_path, kind, sou
     assert again.log[-1].endswith("replaced 1 files: plain")
     third = await desk.wait((await desk.start(asked(source(here), destination(there), sync="mtime"))).id)
     assert (third.state, third.progress.bytes_sent) == ("succeeded", 0)
-    assert os.listdir(tmp_path / "to") == ["there"]
-
-
-@pytest.mark.parametrize(("kind", "source", "destination"), WAYS)
-async def test_a_file_arrives_as_it_is(far, tmp_path, kind, source, destination):
-    desk = await far.open()
-    content = os.urandom(1 << 20)
-    tree(tmp_path, {"from/the $file": content})
-    done = await desk.wait((await desk.start(asked(source(tmp_path / "from/the $file"), destination(tmp_path / "to/x")))).id)
-    assert (done.state, done.mover, done.cause) == ("succeeded", kind, "")
-    assert read(tmp_path / "to") == {"x": content}
+    name = source(here / "with space" / "and 'quotes'")
+    single = await desk.wait((await desk.start(asked(name, destination(tmp_path / "to" / "x")))).id)
+    assert (single.state, single.mover, single.cause) == ("succeeded", kind, "")
+    assert (tmp_path / "to" / "x").read_bytes() == HOSTILE["with space/and 'quotes'"]
+    assert {path.name for path in (tmp_path / "to").iterdir()} == {"there", "x"}

@@ -36,8 +36,8 @@ _GIB = 1 << 30
 class Looks(Protocol):
     """A mover that can look where there is no shell."""
 
-    async def look(self, end: End, files: Collection[str] = ()) -> Listing:
-        """What lies at an end. Raises DataProblem."""
+    async def look(self, end: End, files: Collection[str] = ()) -> Listing | None:
+        """What lies at an end; None where that cannot be said now. Raises DataProblem."""
 
 
 class TransferDesk:
