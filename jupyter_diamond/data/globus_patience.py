@@ -48,7 +48,7 @@ class Patience:
 
     def __init__(self, move: Move, globus: Globus, bell: Bell, pace: Pace) -> None:
         self._move, self._globus, self._bell, self._pace = move, globus, bell, pace
-        self._said: tuple[TransferState, str, str] = ("active", "", "")
+        self._said: tuple[TransferState, str, str] | None = None
         self.log: list[str] = []
 
     async def say(self, state: TransferState, sentence: str = "", link: str = "") -> None:
@@ -77,7 +77,7 @@ class Patience:
     def check(self) -> None:
         """Raise DataProblem (``late``) once the deadline has passed."""
         if self.left_s <= 0:
-            why = f" ({self._said[1]})" if self._said[1] else ""
+            why = f" ({self._said[1]})" if self._said is not None and self._said[1] else ""
             raise DataProblem(
                 f"The transfer did not end before its deadline{why}.", kind="late",
                 advice="Give it more time: %diamond transfer again, with a longer deadline.",
