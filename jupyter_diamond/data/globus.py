@@ -15,7 +15,7 @@ from jupyter_diamond.model.transfer import MoverKind, Progress
 from . import globus_task
 from .base import End, Move, Moved
 from .globus_calls import FOLDERS, Calls
-from .globus_document import Plan, collection_path, document, plan_of
+from .globus_document import Plan, collection_path, document, plan_of, size_of
 from .globus_needs import Need, needs_of
 from .globus_patience import Bell, Patience
 from .globus_placing import discard, make_room, put_in_place
@@ -122,8 +122,7 @@ class Movement:
         for turn in range(_NEW + 1):
             if self._native is None and not await self._submit():
                 assert self._plan is not None, "it was just made"
-                skipped = self._plan.skipped
-                return Moved(self._size(None), 0, skipped, tuple(self._patience.log))
+                return Moved(await self._size(None), 0, self._plan.skipped, tuple(self._patience.log))
             try:
                 task = await self._until_ended()
             except _Anew as why:
@@ -159,6 +158,7 @@ class Movement:
         self._native = await get(lambda: self._calls.submit(body, f"submitting the transfer of {move.source.location}"))
         await move.keep(native_id=self._native)
         self._patience.note(f"Submitted to Globus: {globus_task.ACTIVITY}{self._native}")
+        await self._patience.say("active")
         return True
 
     async def _looks(self) -> tuple[Listing, Listing]:
@@ -303,20 +303,23 @@ class Movement:
         how = self._progress(task)
         native = {"task": self._native, "faults": task["faults"], "link": f"{globus_task.ACTIVITY}{self._native}"}
         return Moved(
-            self._size(task), int(task["bytes_transferred"]), how.files_skipped, tuple(self._patience.log), native
+            await self._size(task), int(task["bytes_transferred"]), how.files_skipped, tuple(self._patience.log), native
         )
 
     def _progress(self, task: Json) -> Progress:
         known, skipped = self._known, 0 if self._plan is None else self._plan.skipped
         return globus_task.progress(task, bytes_total=known.bytes_total, files_total=known.files_total, skipped=skipped)
 
-    def _size(self, task: Json | None) -> DataSize:
-        """How much it is: as was seen before, else as Globus has counted."""
+    async def _size(self, task: Json | None) -> DataSize:
+        """How much it is: as was seen before, or is to be seen now; else as Globus has counted what it sent."""
         known = self._known
-        if known.bytes_total is not None or task is None:
-            return DataSize(
-                bytes=known.bytes_total or 0, files=known.files_total if known.files_total is not None else 1
-            )
+        if known.bytes_total is not None and known.files_total is not None:
+            return DataSize(bytes=known.bytes_total, files=known.files_total)
+        if task is None or int(task["faults"]) or int(task["files_skipped"]):
+            found = await self._patience.get(lambda: self._deep(self._move.source))
+            if found.whole or task is None:
+                return size_of(self._move.transfer.request, found)
+        assert task is not None, "else it was seen"
         return DataSize(bytes=int(task["bytes_transferred"]), files=int(task["files"]))
 
     def _places(self) -> tuple[str, str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jupyter_diamond.globus.clients import Clients
 
 T = TypeVar("T")
+SERVICE = "transfer.api.globus.org"
 KNOWN_S = 3600.0
 FOLDERS = 100
 """So many folders are looked into, one question each; what is larger is left to Globus itself."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from jupyter_diamond.errors import DataProblem
+from jupyter_diamond.model.data import DataSize
 from jupyter_diamond.model.transfer import Filter, SyncLevel, Transfer, TransferRequest
 
 from .base import End
 from .differences import differing, empty_folders, to_compare, wanted
-from .listing import Kind, Listing
+from .listing import Entry, Kind, Listing
 from .placing import part_of
 
 SYNC: dict[SyncLevel, int] = {"exists": 0, "size": 1, "mtime": 2, "checksum": 3}
@@ -73,7 +74,7 @@ def plan_of(transfer: Transfer, source: End, destination: End, here: Listing, th
         return Plan(tuple(_fresh(request, here, first, last)), part=False, inside=True, note=note)
     if request.sync is None or not (here.whole and there.whole):
         return Plan(tuple(_fresh(request, here, first, part)), part=True, inside=inside)
-    files = {path: entry for path, entry in wanted(here, request.filters).items() if _named(path, request.files)}
+    files = _asked(request, here)
     compare = to_compare(files, there.files, request.sync)
     send = tuple(path for path in differing(files, there.files, request.sync, equal=compare))
     bare = () if request.files else tuple(set(empty_folders(here)) - set(there.folders))
@@ -131,6 +132,16 @@ def _fresh(request: TransferRequest, here: Listing, source: str, target: str) ->
         Item(_below(source, name), _below(target, name), recursive=name.endswith("/") or name in here.folders)
         for name in request.files
     )
+
+
+def size_of(request: TransferRequest, here: Listing) -> DataSize:
+    """How much of what lies there was asked for."""
+    files = _asked(request, here)
+    return DataSize(bytes=sum(entry.bytes for entry in files.values()), files=len(files))
+
+
+def _asked(request: TransferRequest, here: Listing) -> dict[str, Entry]:
+    return {path: entry for path, entry in wanted(here, request.filters).items() if _named(path, request.files)}
 
 
 def _named(path: str, files: tuple[str, ...]) -> bool:

@@ -14,6 +14,7 @@ from jupyter_diamond.model.login import Login
 from jupyter_diamond.model.transfer import TransferState
 
 from .base import Move
+from .globus_calls import SERVICE
 from .globus_watch import Pace
 
 T = TypeVar("T")
@@ -104,7 +105,7 @@ class Patience:
     async def _bear(self, problem: GlobusProblem | TransportError, failures: int, lasted: float) -> None:
         """Wait until it is worth another try. Raises DataProblem where none is."""
         if problem.outcome == "needs_login" or (isinstance(problem, TransportError) and problem.needs_login):
-            link = await self._globus.door() if isinstance(problem, GlobusProblem) else ""
+            link = await self._globus.door(SERVICE) if isinstance(problem, GlobusProblem) else ""
             await self.say("needs_you", problem.message, link)
             self.check()
             await self._bell.wait(min(self._pace.ask_again, self.left_s))

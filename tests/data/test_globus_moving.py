@@ -130,8 +130,8 @@ async def test_a_file_and_a_folder_do_not_replace_each_other(between):
     with pytest.raises(DataProblem, match="is a file, and a folder is to come there") as told:
         await between.move()
     assert told.value.kind == "refused"
+    (between.b.root / "dir").mkdir()
     with pytest.raises(DataProblem, match="is a folder, and a file is to come there"):
-        (between.b.root / "dir").mkdir()
         await between.move(between.transfer("/in/x.bin", "/dir"))
     assert between.submitted == []
 
