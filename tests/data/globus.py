@@ -23,6 +23,20 @@ def globus_at(home, environ):
     return Globus(settings, logging.getLogger("jupyter_diamond"), {"HOME": str(home), **environ})
 
 
+def move_of(transfer, root, shell, **how):
+    """The movement of a transfer to the collection whose folder is ``root``, with or without a shell there."""
+    source, destination = transfer.request.source, transfer.request.destination
+    return Move(
+        transfer,
+        End(source, source.path, collection=str(source.collection), collection_path=source.path),
+        End(
+            destination, f"{root}{destination.path}", transport=shell, collection=str(destination.collection),
+            collection_path=destination.path,
+        ),
+        **how,
+    )  # fmt: skip
+
+
 class Between:
     """Two collections, and movements between them. What is kept, said and told is kept here.
 
@@ -62,16 +76,8 @@ class Between:
 
     def made(self, transfer):
         """The movement, with the transfer as it is kept by now."""
-        source, destination = transfer.request.source, transfer.request.destination
-        return Move(
-            transfer.model_copy(update=self.kept),
-            End(source, source.path, collection=self.a.id, collection_path=source.path),
-            End(
-                destination, f"{self.b.root}{destination.path}", transport=self.shell, collection=self.b.id,
-                collection_path=destination.path,
-            ),
-            keep=self.keep, tell=self.told.append, say=self.say,
-        )  # fmt: skip
+        kept = transfer.model_copy(update=self.kept)
+        return move_of(kept, self.b.root, self.shell, keep=self.keep, tell=self.told.append, say=self.say)
 
     async def move(self, transfer=None):
         return await self.mover.move(self.made(transfer or self.transfer()))
