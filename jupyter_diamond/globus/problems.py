@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jupyter_diamond.errors import GlobusOutcome, GlobusProblem
+from jupyter_diamond.parsing.numbers import whole
 
 from .sources import INSTALL
 
@@ -310,7 +311,8 @@ def _never_left(inner: BaseException) -> bool:
 
 
 def _seconds(text: str | None) -> float | None:
-    return float(text) if text and text.strip().isdigit() else None
+    seconds = whole(text)
+    return None if seconds is None else float(seconds)
 
 
 def _line(text: str) -> str:
