@@ -8,7 +8,7 @@ import pytest
 from jupyter_diamond.data.globus_watch import Pace
 from jupyter_diamond.errors import DataProblem, GlobusProblem
 
-from .globus import QUICK
+from .between import QUICK
 
 pytestmark = pytest.mark.asyncio
 

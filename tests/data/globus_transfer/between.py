@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from datetime import datetime, timedelta, timezone
 
 from jupyter_diamond.data.base import End, Move
@@ -102,7 +103,8 @@ class Between:
     @property
     def parts(self):
         """What lies under temporary names."""
-        return [path.name for path in self.b.root.rglob(".diamond-part-*")]
+        listed = (names for _, folders, files in os.walk(self.b.root) for names in (folders, files))
+        return [name for names in listed for name in names if name.startswith(".diamond-part-")]
 
     @property
     def submitted(self):

@@ -8,7 +8,7 @@ import pytest
 from jupyter_diamond.errors import DataProblem
 from jupyter_diamond.model.transfer import Filter
 
-from .globus import Between
+from .between import Between
 
 pytestmark = pytest.mark.asyncio
 

@@ -1,6 +1,6 @@
 """Processes that move something by Globus and are killed on the way: one parent has loaded all, and forks for each.
 
-``python -m tests.data.crashing`` reads orders as lines of JSON, and answers each with how its process ended. What is
+``python -m tests.data.globus_transfer.crashing`` reads orders as lines of JSON, and answers each with how its process ended. What is
 kept lies in a file, as in the store of a server.
 """
 
@@ -18,7 +18,7 @@ from jupyter_diamond.globus import bucket, clients, sessions  # noqa: F401 - loa
 from jupyter_diamond.model.transfer import Transfer
 from jupyter_diamond.transport.local import LocalTransport
 
-from .globus import QUICK, globus_at, move_of
+from .between import QUICK, globus_at, move_of
 
 
 def die():

@@ -21,9 +21,9 @@ INSTANTS = ["before submission_id", "after submission_id", "before native_id", "
 @pytest.fixture(scope="module")
 def crashing():
     """Run one process after the other; each ends as it says."""
-    repository = Path(__file__).parents[2]
+    repository = Path(__file__).parents[3]
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.data.crashing"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "tests.data.globus_transfer.crashing"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(repository)}, cwd=repository,
     ) as parent:  # fmt: skip
 
