@@ -15,10 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jupyter_diamond import checkpoint
+    from jupyter_diamond.named_data import data_path
     from jupyter_diamond.notebook.api import explain, forecast, history, on, sites, task, tasks
 
 __version__ = "0.1.0"
-__all__ = ["checkpoint", "explain", "forecast", "history", "load_ipython_extension", "on", "sites", "task", "tasks"]
+__all__ = [
+    "checkpoint",
+    "data_path",
+    "explain",
+    "forecast",
+    "history",
+    "load_ipython_extension",
+    "on",
+    "sites",
+    "task",
+    "tasks",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,6 +39,10 @@ def __getattr__(name: str) -> Any:
         from jupyter_diamond.notebook import api
 
         return getattr(api, name)
+    if name == "data_path":
+        from jupyter_diamond.named_data import data_path
+
+        return data_path
     if name == "checkpoint":
         from importlib import import_module
 
