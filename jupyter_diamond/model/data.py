@@ -105,6 +105,26 @@ class Replica(Value):
     problem: str = ""
 
 
+class ListedFile(Value):
+    """One file of a listing. ``path`` is below the place that was listed; ``.`` where that is the file itself."""
+
+    path: str
+    bytes: int | None = None
+    modified_at: UtcTime | None = None
+
+
+class Listing(Value):
+    """What lies at a place, as it was read there. ``digest`` is of all names, sizes and times: another one, other data.
+
+    ``files`` are the first ones of ``size.files``.
+    """
+
+    location: Location
+    size: DataSize
+    digest: str
+    files: tuple[ListedFile, ...] = ()
+
+
 class Dataset(Value):
     """A logical name with its copies. What is staged where is decided by name, so a cell says no site's path."""
 

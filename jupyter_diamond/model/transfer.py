@@ -110,3 +110,11 @@ class Transfer(Value):
     def ended(self) -> bool:
         """Nothing will follow."""
         return self.state in ENDED
+
+
+class TransferPlan(Value):
+    """How something would move between two places. ``rate`` is bytes a second, as observed; None: nothing was yet."""
+
+    mover: MoverKind
+    why: str
+    rate: float | None = None

@@ -20,6 +20,7 @@ from jupyter_diamond.model.task import Language
 from jupyter_diamond.parsing import durations
 from jupyter_diamond.parsing.envelopes import EXAMPLES, NEEDS
 
+from .data_verbs import DATA_ABOUT, TRANSFER_ABOUT, add_data_words, add_transfer_words
 from .needs import add_needs, envelope_of
 from .sweep import Sweep, add_sweep, shell_words, sweep_of
 
@@ -158,6 +159,15 @@ def charges_parser() -> OptionParser:
     parser.add_argument("--days", type=positive, default=7, metavar="N", help="what was settled in the last N days (7)")
     parser.add_argument("--tasks", action="store_true", help="a row an attempt")
     return parser
+
+
+def data_parsers() -> dict[str, OptionParser]:
+    """The grammar of ``%diamond data`` and ``%diamond transfer``."""
+    data = OptionParser(prog="%diamond data", add_help=False, allow_abbrev=False, description=DATA_ABOUT)
+    transfer = OptionParser(prog="%diamond transfer", add_help=False, allow_abbrev=False, description=TRANSFER_ABOUT)
+    add_data_words(data)
+    add_transfer_words(transfer)
+    return {"data": data, "transfer": transfer}
 
 
 @functools.cache
