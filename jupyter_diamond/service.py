@@ -31,7 +31,6 @@ from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.staging.desk import DataDesk
-from jupyter_diamond.engine.staging.stage_in import StageIns
 from jupyter_diamond.engine.taking import take
 from jupyter_diamond.engine.transfers.desk import TransferDesk
 from jupyter_diamond.engine.verdicts import Verdicts
@@ -113,7 +112,7 @@ class DiamondService:
             lease_s=self._lease_s, log=self._log, caps=self._caps, webhook=self.consumers.webhook,
             transfers=self.transfers.driver,
         )  # fmt: skip
-        self._engine.readiness.add(StageIns(self._ledger, self.transfers, self.data, self._log))
+        self.data.serve(self._engine)
         self.environments.serve(self._engine)
         await self._engine.start()
 

@@ -35,6 +35,22 @@ class Seen(NamedTuple):
         return self.replica.location.place
 
 
+class Target(NamedTuple):
+    """The site that data is wanted at. ``folder`` is where what is brought lies, absolute there.
+
+    ``in_place``: it sees this machine's files, and nobody has said that data is to lie elsewhere.
+    """
+
+    site: str
+    folder: str
+    in_place: bool = False
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What lies at one of these is not brought."""
+        return (self.site, "home") if self.in_place else (self.site,)
+
+
 class Way(NamedTuple):
     """What is to be done for one name. ``here``: it lies at ``path`` already; else it comes from one of ``sources``.
 
@@ -85,7 +101,7 @@ def way_to(name: str, site: str, folder: str, seen: Sequence[Seen], target: Call
     if origin is None:
         return _without_origin(name, site, seen)
     version = version_of(origin.sight)
-    path = posixpath.join(folder, f"{name}-{version}")
+    path = posixpath.join(at.folder, f"{name}-{version}")
     if _as_it_was(seen, site, path) or _complete(origin.sight, target(path)):
         return Way(path, here=True, version=version, why=f"It was brought to {site} before.")
     sources = [each.replica.location for each in seen if each is origin or _same(origin, each, version)]
