@@ -89,14 +89,16 @@ def alike(one: Listing | None, other: Listing | None) -> bool:
     return sizes == {path: entry.bytes for path, entry in other.files.items()}
 
 
-def way_to(name: str, site: str, folder: str, seen: Sequence[Seen], target: Callable[[str], Sight | None]) -> Way:
-    """How ``name`` gets to a site whose data lies below ``folder``. Raises DataProblem where no copy can be used.
+def way_to(name: str, at: Target, seen: Sequence[Seen], target: Callable[[str], Sight | None]) -> Way:
+    """How ``name`` gets to a site. Raises DataProblem where no copy can be used.
 
     ``target`` gives the look at a path at the site, for those that were asked about.
     """
+    site = at.site
     for each in seen:
-        if each.replica.given and each.place == site and each.sight.good:
-            return Way(each.sight.location.path, here=True, why=f"It lies at {site} already.")
+        if each.replica.given and each.place in at.places and each.sight.good:
+            where = site if each.place == site else f"this machine, whose files {site} sees"
+            return Way(each.sight.location.path, here=True, why=f"It lies at {where}, and is used there.")
     origin = origin_of(seen)
     if origin is None:
         return _without_origin(name, site, seen)
