@@ -27,6 +27,7 @@ from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.preflights import tried
 from jupyter_diamond.engine.receipts.desk import Receipts
+from jupyter_diamond.engine.receipts.exporting import Exports
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
@@ -87,7 +88,9 @@ class DiamondService:
         self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
         """Whether tasks and groups did what was asked."""
         self.receipts = Receipts(self._ledger, self.links)
-        """What attempts left: receipts, files, exports."""
+        """What attempts left: receipts, lists of files, pieces of them."""
+        self.exports = Exports(self.receipts, self._ledger)
+        """The same for other people."""
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
