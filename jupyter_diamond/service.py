@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 
 from jupyter_diamond import __version__, settings
@@ -27,7 +28,6 @@ from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.preflights import tried
 from jupyter_diamond.engine.receipts.desk import Receipts
-from jupyter_diamond.engine.receipts.exporting import Exports
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
@@ -87,10 +87,6 @@ class DiamondService:
         """Groups of tasks: to take one, to look at it, to ask something of it."""
         self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
         """Whether tasks and groups did what was asked."""
-        self.receipts = Receipts(self._ledger, self.links)
-        """What attempts left: receipts, lists of files, pieces of them."""
-        self.exports = Exports(self.receipts, self._ledger)
-        """The same for other people."""
         self._spool_folder = path.parent / "spool"
         self._lease_s = store.lease_s
         self._engine: Engine | None = None
@@ -125,6 +121,11 @@ class DiamondService:
         """The engine of a started service."""
         assert self._engine is not None, "the service was not started"
         return self._engine
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """What attempts left: receipts, lists of files, pieces of them, exports."""
+        return Receipts(self._ledger, self.links)
 
     @property
     def ledger(self) -> Ledger:

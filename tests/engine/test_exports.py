@@ -33,7 +33,7 @@ async def exported(bench, folder, source=SOURCE, copy_bytes=10_000):
     service = await bench.start()
     envelope = Envelope(stage_out=(StageOut(pattern="*"),))
     done = await ended(service, await bench.submit(service, source, outputs=("answer",), envelope=envelope))
-    crate = await service.exports.task(done.id, CrateForm(folder=str(folder), copy_bytes=copy_bytes))
+    crate = await service.receipts.exports.task(done.id, CrateForm(folder=str(folder), copy_bytes=copy_bytes))
     return service, done, crate
 
 
@@ -59,7 +59,7 @@ async def test_an_export_reads_back_without_secrets_and_says_where_the_large_fil
     for name in ("small.csv", "odd <b>| `x`\n.txt"):
         copy = folder / "fit" / "files" / name
         assert hashlib.sha256(copy.read_bytes()).hexdigest() == results[name]["sha256"]
-    assert results["large.bin"].id == uri(f"here:{done.attempt.folder}/work/large.bin")
+    assert results["large.bin"].id == uri(f"here:{Path(done.attempt.folder, 'work', 'large.bin')}")
     assert results["large.bin"]["contentSize"] == "50000"
     for entity in read.data_entities:
         assert entity.id.startswith("file://") or (folder / unquote(entity.id)).exists()
@@ -83,20 +83,20 @@ async def test_an_export_is_written_again_over_itself_and_over_nothing_else(benc
     service, done, _ = await exported(bench, folder)
     (folder / "mine.txt").write_text("mine")
     form = CrateForm(folder=str(folder))
-    assert (await service.exports.task(done.id, form)).copied == 4
+    assert (await service.receipts.exports.task(done.id, form)).copied == 4
     assert (folder / "mine.txt").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == []
     (Path(done.attempt.folder) / "work" / "small.csv").write_text("xyz")
-    again = await service.exports.task(done.id, CrateForm(folder=str(tmp_path / "second")))
+    again = await service.receipts.exports.task(done.id, CrateForm(folder=str(tmp_path / "second")))
     assert "small.csv was not copied: it has changed since its receipt was written" in again.notes
     assert not (tmp_path / "second" / "fit" / "files" / "small.csv").exists()
     other = tmp_path / "other"
     other.mkdir()
     (other / "file").touch()
     with pytest.raises(Conflict, match="no export of the same"):
-        await service.exports.task(done.id, CrateForm(folder=str(other)))
+        await service.receipts.exports.task(done.id, CrateForm(folder=str(other)))
     with pytest.raises(InvalidRequest, match="full path"):
-        await service.exports.task(done.id, CrateForm(folder="relative"))
+        await service.receipts.exports.task(done.id, CrateForm(folder="relative"))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from jupyter_diamond.model.task import Attempt, Task, TaskRequest
 from jupyter_diamond.model.transfer import Transfer
 
 from .building import Found, receipt_of
+from .exporting import Exports
 from .kept import KEPT, PIECE_BYTES, Left, kept_file, left_by, listed, of_manifest, read_piece
 
 T = TypeVar("T")
@@ -67,6 +68,8 @@ class Receipts:
         data: Callable[[], DataDesk | None] = lambda: None,
     ) -> None:
         self._ledger, self._links, self._transfers, self._data = ledger, links, transfers, data
+        self.exports = Exports(self, ledger)
+        """The same for other people."""
         self._kept: OrderedDict[tuple[str, int], Left] = OrderedDict()
 
     async def receipt(self, ref: str, n: int | None = None) -> Receipt:

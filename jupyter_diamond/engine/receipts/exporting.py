@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jupyter_diamond import __version__
 from jupyter_diamond.engine.batch import newest
@@ -26,8 +27,10 @@ from jupyter_diamond.model.task import Task
 from .building import Found, receipt_of
 from .crate import METADATA, About, Exported, write_metadata
 from .crate_readme import readme
-from .desk import Receipts
 from .kept import listed
+
+if TYPE_CHECKING:
+    from .desk import Receipts
 
 _MOST_COPIED = 2 << 30
 """So many bytes are copied into one export at most; what is beyond is named with its digest."""
