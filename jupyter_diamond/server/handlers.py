@@ -13,6 +13,7 @@ from .approvals import APPROVAL_ROUTES
 from .base import DiamondHandler, PollHandler
 from .charges import CHARGE_ROUTES
 from .consumers import CONSUMER_ROUTES
+from .data import DATA_ROUTES
 from .drafts import DRAFT_ROUTES
 from .forms import (
     EventsQuery,
@@ -100,7 +101,7 @@ class InterpreterHandler(DiamondHandler):
     async def post(self, site: str) -> None:
         """Its version, and which modules it lacks."""
         form = self.form(InterpreterForm)
-        self.answer(await self.service.interpreter(site, form.python, form.modules))
+        self.answer(await self.service.interpreter(site, form.python, form.modules, form.env, form.packages))
 
 
 class PlanHandler(DiamondHandler):
@@ -122,6 +123,16 @@ class IdleHandler(DiamondHandler):
     async def post(self) -> None:
         """Look, and start nothing."""
         self.answer(await self.service.idle(self.form(IdleForm).envelope))
+
+
+class OutlookHandler(DiamondHandler):
+    """The wait everywhere."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """When one GPU, or one core, for an hour would start at each partition."""
+        self.answer(await self.service.outlook())
 
 
 class SiteEnvHandler(DiamondHandler):
@@ -209,7 +220,9 @@ class TasksHandler(DiamondHandler):
         if asked.group is not None:
             lines = await self.service.groups.tasks(asked.group, limit=asked.limit)
         else:
-            lines = await self.service.tasks(asked.name, asked.phase, asked.notebook, asked.limit)
+            lines = await self.service.tasks(
+                asked.name, asked.phase, asked.notebook, asked.limit, before=asked.before, newer=asked.newer
+            )
         # the lines come from the store as they are: a long list is not validated a second time
         self.answer(TaskList.model_construct(tasks=tuple(lines)))
 
@@ -317,6 +330,7 @@ _ELSEWHERE = (
     *VERDICT_ROUTES,
     *DRAFT_ROUTES,
     *RECEIPT_ROUTES,
+    *DATA_ROUTES,
 )
 ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/status", StatusHandler),
@@ -333,6 +347,7 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/sites/([^/]+)/smoke", SmokeHandler),
     (rf"{_API}/plan", PlanHandler),
     (rf"{_API}/idle", IdleHandler),
+    (rf"{_API}/outlook", OutlookHandler),
     (rf"{_API}/tasks", TasksHandler),
     (rf"{_API}/tasks/([^/]+)", TaskHandler),
     (rf"{_API}/tasks/([^/]+)/cancel", CancelHandler),

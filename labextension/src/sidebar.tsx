@@ -11,6 +11,7 @@ import type { PoolModel } from './pool';
 import { useSignal } from './signal';
 import { Folds, SitesView } from './sites';
 import { TasksView } from './tasks';
+import { TransfersView } from './transfers';
 
 export const SIDEBAR_ID = 'jupyter-diamond-sidebar';
 
@@ -111,6 +112,7 @@ function Panel(props: { options: SidebarOptions; folds: Folds }): JSX.Element {
         {known && <Identity pool={pool} />}
       </section>
       {known && <TasksView pool={pool} openTask={openTask} openGroup={openGroup} />}
+      {known && <TransfersView pool={pool} />}
       {known && <AgentsView pool={pool} />}
       <Announcer pool={pool} />
     </>

@@ -21,6 +21,7 @@ from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.proposal import AgentSwitch, Proposal, StandingBudget
 from jupyter_diamond.model.states import Phase, State
+from jupyter_diamond.model.transfer import Transfer
 from jupyter_diamond.model.views import ErrorView, EventPage, Limits, LogChunk, Status
 
 SCHEMA = "https://schema.jupyter-diamond.org/pool/v1"
@@ -30,7 +31,7 @@ EVENT_SCHEMA = {
     "title": "Something of the pool changed",
     "type": "object",
     "properties": {
-        "kind": {"enum": ["task", "group", "site", "login", "proposal", "agents"]},
+        "kind": {"enum": ["task", "group", "site", "login", "proposal", "agents", "transfer"]},
         "id": {"type": "string"},
         "version": {"type": "integer"},
     },
@@ -118,6 +119,7 @@ class Stub:
         self.logs = {"t-fit": "".join(f"epoch {n}  loss {1 / (n + 3):.3f}\n" for n in range(14))}
         self.login = FakeLogin()
         self.agents = FakeAgents()
+        self.transfers: dict[str, Transfer] = {}
         self.status = 200
         self.seq = 20
         self.asked: dict[str, int] = {}
@@ -144,6 +146,10 @@ class Stub:
     def _change(self, what: str, order: dict[str, Any]) -> tuple[str, str] | None:
         if what == "agents":
             return self.agents.order(order)
+        if what == "transfer":
+            made = canned.transfer(**order)
+            self.transfers[made.id] = made
+            return ("transfer", made.id)
         if what == "login":
             self.login.order(order)
             return ("login", "login")
@@ -225,6 +231,10 @@ class Api(APIHandler):
             return self._answer(stub.sites)
         if head == "login":
             return self._login(stub.login.state)
+        if head == "transfers":
+            return self._answer(
+                {"transfers": [t.model_dump(mode="json") for t in stub.transfers.values() if not t.ended]}
+            )
         if head in ("proposals", "budgets", "agents"):
             return self._answer(stub.agents.get(path.split("/"), self.get_argument("standing", "")))
         return self._groups(*rest.split("/")) if head == "groups" else self._tasks(rest)
@@ -312,6 +322,10 @@ class Api(APIHandler):
             self._log_in(path, json.loads(self.request.body))
             return
         ident, act = path.split("/")[1:]
+        if path.startswith("transfers"):
+            tell(self, self.stub.do({"do": "transfer", "ident": ident, "cancel_requested_by": "you"}))
+            self._answer(self.stub.transfers[ident])
+            return
         if path.startswith("groups"):
             told = {"cancel": {"cancel_requested_by": "you"}, "hold": {"held_by": "you"}, "release": {"held_by": None}}
             tell(self, self.stub.do({"do": "group", **told[act]}))
