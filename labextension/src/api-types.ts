@@ -895,7 +895,7 @@ export interface TaskVerdict {
 
 /** What an approval is bound to. Everything that decides what happens and what it costs is in here. */
 export interface Terms {
-  act: 'submit' | 'submit_group' | 'replan' | 'cancel' | 'hold' | 'release' | 'smoke' | 'put_file' | 'execute' | 'mismatch';
+  act: 'submit' | 'submit_group' | 'replan' | 'cancel' | 'hold' | 'release' | 'smoke' | 'put_file' | 'execute' | 'mismatch' | 'transfer' | 'cancel_transfer' | 'register_data';
   subject: string;
   site: string | null;
   partition: string | null;
@@ -924,6 +924,7 @@ export interface Transfer {
   link: string;
   cause: string;
   next: string;
+  fault: 'missing' | 'permission' | 'no_space' | 'no_way' | 'corrupt' | 'changed' | 'late' | 'needs_you' | 'refused' | 'broken' | null;
   evidence: string[];
   digest: string | null;
   log: string[];

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from jupyter_diamond.model.charge import Charge
+from jupyter_diamond.model.data import Location
 from jupyter_diamond.model.decision import Candidate, Decision, Verdict
 from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.event import Event
@@ -15,7 +16,6 @@ from jupyter_diamond.model.jobs import NativeJob
 from jupyter_diamond.model.proposal import Allowance, BudgetScope, Proposal, Speaker, StandingBudget, Terms
 from jupyter_diamond.model.snapshot import NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.model.states import Phase, ReasonClass, State
-from jupyter_diamond.model.data import Location
 from jupyter_diamond.model.task import Attempt, Captured, NotebookCell, Task, TaskSummary
 from jupyter_diamond.model.transfer import Progress, Transfer, TransferRequest
 from jupyter_diamond.model.verdict import Finding, TaskVerdict

@@ -37,7 +37,7 @@ def test_a_task_that_waits_for_its_data_shows_how_far_that_is(page: Page, lab: L
     lab.order(
         {"do": "move", "task": "t-fit", "state": "staging_in"}, {"do": "transfer", "ident": "x1", "task": "t-fit"}
     )
-    fit = row(page, "fit")
+    fit = row(page, "t-fit")
     expect(fit).to_contain_text("staging in")
     expect(fit).to_contain_text("imagenet · 20 GB of 100 GB")
     expect(fit.get_by_role("progressbar", name="how much of imagenet is there")).to_have_count(1)
