@@ -16,9 +16,9 @@ from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
+from jupyter_diamond.engine.environments.desk import EnvironmentDesk
 from jupyter_diamond.engine.groups.desk import GroupDesk
 from jupyter_diamond.engine.intake import Agreed, check_bundle, twin_of
-from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.login_news import LoginNews
@@ -40,10 +40,11 @@ from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.environment import Environment
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
-from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
+from jupyter_diamond.model.looks import Accounted, Executed, Idle, Outlook, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
@@ -91,7 +92,7 @@ class DiamondService:
         """What attempts left: receipts, files, exports."""
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
         self._engine: Engine | None = None
-        self._interpreters = Interpreters(engine.command_timeout_s)
+        self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
         self._read_anew = asyncio.Event()
         self._ledger.listen(self._hear)
         self.reorder: Callable[[Decision], Awaitable[Decision]] | None = None
@@ -108,11 +109,12 @@ class DiamondService:
             lease_s=self._lease_s, log=self._log, caps=self._caps, webhook=self.consumers.webhook,
             transfers=self.transfers.driver,
         )  # fmt: skip
+        self.environments.serve(self._engine)
         await self._engine.start()
 
     async def stop(self) -> None:
         """Stop background work; jobs run on."""
-        await self._login_news.stop()
+        await asyncio.gather(self._login_news.stop(), self.environments.stop())
         if self._engine is not None:
             await self._engine.stop()
         await asyncio.gather(self.links.close(), self.globus.close(), self.transfers.close())
@@ -182,9 +184,12 @@ class DiamondService:
         link, now = self._real(site), from_epoch(time.time())
         return await self._ledger.do(self._ledger.store.history, link.name, now - timedelta(hours=hours), now)
 
-    async def interpreter(self, site: str, python: str | None, modules: tuple[str, ...]) -> Interpreter:
+    async def interpreter(
+        self, site: str, python: str | None, modules: tuple[str, ...], env: Environment | None = None,
+        packages: tuple[str, ...] = (),
+    ) -> Interpreter:  # fmt: skip
         """What would run a cell at a site, and which modules it lacks there. Answers are kept for ten minutes."""
-        return await self._interpreters.ask(self.links[site], python, modules)
+        return await self.environments.interpreter(site, python, modules, env, packages)
 
     async def plan(self, envelope: Envelope, *, members: int = 1, at_once: int | None = None) -> Decision:
         """Where a task with this envelope would go now, or how a round of so many is shared out; nothing is started."""
@@ -199,6 +204,10 @@ class DiamondService:
     async def forecasts(self) -> Forecasts:
         """How near forecasts were to what then happened, site by site."""
         return await self.engine.forecasts.judged(self.links)
+
+    async def outlook(self) -> Outlook:
+        """When a job of the smallest kind would start at each partition; asks no site and no model."""
+        return await self.engine.outlooks.look()
 
     async def charges(self, days: float = 7.0, *, tasks: bool = False) -> Charges:
         """What was charged in the last days, what is reserved, and what is left, by site, account and unit."""
@@ -283,10 +292,13 @@ class DiamondService:
         return store.find_token(request.client_token), store.active_same_name(request.name, request.notebook.path)
 
     async def tasks(
-        self, name: str | None = None, phase: str | None = None, notebook: str | None = None, limit: int = 100
-    ) -> tuple[TaskSummary, ...]:
-        """Tasks, newest first. ``phase`` is ``active`` or ``ended``."""
-        return await self._ledger.do(self._ledger.store.tasks, name=name, phase=phase, notebook=notebook, limit=limit)
+        self, name: str | None = None, phase: str | None = None, notebook: str | None = None, limit: int = 100,
+        *, before: str | None = None, newer: int | None = None,
+    ) -> tuple[TaskSummary, ...]:  # fmt: skip
+        """Tasks, newest first; ``phase`` is ``active`` or ``ended``. ``before`` and ``newer``: see ``Store.tasks``."""
+        return await self._ledger.do(
+            self._ledger.store.tasks, name, phase, notebook, limit, before=before, newer=newer
+        )  # fmt: skip
 
     async def task(self, ref: str) -> Task:
         """A task by id, or the newest of that name. Raises NotFound."""

@@ -27,6 +27,7 @@ from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.news.continuations import Continuations
 from jupyter_diamond.engine.news.webhooks import Webhook
+from jupyter_diamond.engine.outlooks import Outlooks
 from jupyter_diamond.engine.pace import end
 from jupyter_diamond.engine.planner import Planner
 from jupyter_diamond.engine.readiness import Readying
@@ -89,6 +90,7 @@ class Engine:
             links=links, collector=self.collector, forecasts=self.forecasts, budget=self.budget, settings=settings,
             log=log,
         )  # fmt: skip
+        self.outlooks = Outlooks(self.planner)
         together = Anew(ledger, self.planner).follow
         self.healer = Healer(ledger, links, self.collector, self.planner, log, together=together)
         self.asked, self.mismatches = Asked(ledger, self.planner), Mismatches(ledger, self.planner)

@@ -60,6 +60,8 @@ class TaskRequest(Value):
     bundle_sha256: str
     python: KernelPython
     captured: tuple[Captured, ...] = ()
+    imports: tuple[str, ...] = ()
+    """Modules that the cell imports and that do not travel with it: they must be at the site."""
     notebook: NotebookCell = NotebookCell()
     cwd: str | None = None
     """The kernel's folder: the cell runs there when the site sees this machine's files, else in the attempt's own."""
@@ -235,3 +237,5 @@ class TaskSummary(Value):
     trouble: str = ""
     attempts: int = 0
     version: int = 0
+    notebook: str | None = None
+    """The path of the notebook that it came from."""

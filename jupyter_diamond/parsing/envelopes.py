@@ -19,9 +19,11 @@ from pydantic import ValidationError
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.data import StageIn
 from jupyter_diamond.model.envelope import Envelope, Objective, Runtime, Softenable, Span
+from jupyter_diamond.model.environment import Environment
 
 from .contradictions import contradiction
 from .durations import to_friendly
+from .environments import named
 from .memory import parse_friendly, to_exact
 from .runtimes import parse_deadline, parse_runtime, runtime_words
 from .spans import parse_span
@@ -36,7 +38,7 @@ REPEATED = frozenset({"stage-in", "stage-out"})
 NEEDS: tuple[str, ...] = (
     "nodes", "cpus", "gpus", "memory", "time", "gpu-model", "gpu-memory", "arch", "site", "sites", "account", "qos",
     "fabric", "container", "objective", "seed", "runtime", "serial", "deadline", "max-charge", "preemptible",
-    "unknown-charge", "soft", "stage-in", "stage-out",
+    "unknown-charge", "soft", "stage-in", "stage-out", "env",
 )  # fmt: skip
 """Every option that an envelope is read from, in the order in which they are written."""
 
@@ -62,6 +64,7 @@ EXAMPLES = {
     "--seed": "--seed 7",
     "--stage-in": STAGE_IN,
     "--stage-out": STAGE_OUT,
+    "--env": "--env torch or --env requirements.txt",
 }
 """What to write, for each option that takes a value."""
 
@@ -98,6 +101,7 @@ def read_envelope(said: Said, *, now: datetime) -> Envelope:
         "soft": _soft(said.get("soft")),
         "stage_in": _stage_ins(said.get("stage_in")),
         "stage_out": tuple(dict.fromkeys(map(stage_out_of, stagings(said.get("stage_out"))))),
+        "env": _env(said.get("env")),
     }
     envelope = _checked(fields)
     clash = contradiction(envelope, said, now)
@@ -111,6 +115,11 @@ def _place(text: str | None) -> tuple[str | None, str | None]:
     if text is not None and (not site or (colon and not partition)):
         raise InvalidRequest(f"--site {text!r} is not SITE or SITE:PARTITION, e.g. --site delta:gpuA100x4.")
     return site or None, partition or None
+
+
+def _env(given: str | Environment | None) -> Environment | None:
+    """By name, or as it was read from a file before."""
+    return named(given) if isinstance(given, str) else given
 
 
 def _maybe_span(text: str | None) -> Span | None:
@@ -243,7 +252,8 @@ def _between(span: Span, word: Any = str) -> str:
 def envelope_words(envelope: Envelope) -> list[str]:
     """The options that ``read_envelope`` reads as this envelope, defaults left out: ``["--cpus", "2-4", …]``.
 
-    Memory is written to the KiB and times to the second, rounded up.
+    Memory is written to the KiB and times to the second, rounded up. An environment that was read from a file has no
+    word of its own.
     """
     plain = Envelope()
     said: list[tuple[str, str | None]] = []
@@ -289,4 +299,5 @@ def _wishes(envelope: Envelope) -> list[tuple[str, str | None]]:
         ("--soft", ",".join(name.replace("_", "-") for name in envelope.soft) or None),
         *(("--stage-in", stage_in_text(each)) for each in envelope.stage_in),
         *(("--stage-out", stage_out_text(each)) for each in envelope.stage_out),
+        ("--env", None if envelope.env is None or envelope.env.requirements is not None else envelope.env.name),
     ]  # fmt: skip

@@ -147,7 +147,9 @@ def _too_short(candidate: Candidate) -> float | None:
 
 def changed(envelope: Envelope, change: str, clock: Clock) -> Envelope:
     """The request with these options in place of its own. Raises InvalidRequest where they contradict the others."""
-    said = {**said_words(envelope_words(envelope)), **said_words(shlex.split(change))}
+    said: dict[str, object] = {**said_words(envelope_words(envelope)), **said_words(shlex.split(change))}
     if "site" in said:
         said.pop("sites", None)
+    if envelope.env is not None:  # one that was read from a file has no word of its own
+        said["env"] = envelope.env
     return read_envelope({name.replace("-", "_"): value for name, value in said.items()}, now=clock.now)

@@ -10,6 +10,7 @@ from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.continuation import ConsumerName, Continuation
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.environment import Environment
 from jupyter_diamond.model.group import MOST_MEMBERS, Group, MemberSummary
 from jupyter_diamond.model.login import LoginWay
 from jupyter_diamond.model.states import State
@@ -68,10 +69,12 @@ class PutQuery(Value):
 
 
 class InterpreterForm(Value):
-    """Which modules must be importable, and the kernel's own interpreter."""
+    """Which modules must be importable, and the kernel's own interpreter; ``packages``: whose versions to tell."""
 
     python: str | None = None
     modules: tuple[str, ...] = ()
+    env: Environment | None = None
+    packages: tuple[str, ...] = ()
 
 
 class PlanForm(Value):
@@ -113,6 +116,10 @@ class TasksQuery(Value):
     name: str | None = None
     phase: Literal["active", "ended"] | None = None
     notebook: str | None = None
+    before: str | None = None
+    """A task's id: the page after it, of those made before it."""
+    newer: int | None = Field(default=None, ge=0)
+    """An event's number: those of which there is a later event, by that, the oldest first."""
     limit: int = Field(default=100, ge=1, le=10_000)
 
 

@@ -106,7 +106,7 @@ class InterpreterHandler(DiamondHandler):
     async def post(self, site: str) -> None:
         """Its version, and which modules it lacks."""
         form = self.form(InterpreterForm)
-        self.answer(await self.service.interpreter(site, form.python, form.modules))
+        self.answer(await self.service.interpreter(site, form.python, form.modules, form.env, form.packages))
 
 
 class PlanHandler(DiamondHandler):
@@ -128,6 +128,16 @@ class IdleHandler(DiamondHandler):
     async def post(self) -> None:
         """Look, and start nothing."""
         self.answer(await self.service.idle(self.form(IdleForm).envelope))
+
+
+class OutlookHandler(DiamondHandler):
+    """The wait everywhere."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """When one GPU, or one core, for an hour would start at each partition."""
+        self.answer(await self.service.outlook())
 
 
 class SiteEnvHandler(DiamondHandler):
@@ -215,7 +225,9 @@ class TasksHandler(DiamondHandler):
         if asked.group is not None:
             lines = await self.service.groups.tasks(asked.group, limit=asked.limit)
         else:
-            lines = await self.service.tasks(asked.name, asked.phase, asked.notebook, asked.limit)
+            lines = await self.service.tasks(
+                asked.name, asked.phase, asked.notebook, asked.limit, before=asked.before, newer=asked.newer
+            )
         # the lines come from the store as they are: a long list is not validated a second time
         self.answer(TaskList.model_construct(tasks=tuple(lines)))
 
@@ -353,6 +365,7 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/sites/([^/]+)/smoke", SmokeHandler),
     (rf"{_API}/plan", PlanHandler),
     (rf"{_API}/idle", IdleHandler),
+    (rf"{_API}/outlook", OutlookHandler),
     (rf"{_API}/tasks", TasksHandler),
     (rf"{_API}/tasks/([^/]+)", TaskHandler),
     (rf"{_API}/tasks/([^/]+)/cancel", CancelHandler),

@@ -25,7 +25,7 @@ from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart
-from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
+from jupyter_diamond.model.looks import Accounted, Executed, Idle, Outlook, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.proposal import AgentSwitch, AuditCheck, Proposal, StandingBudget
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest
@@ -72,7 +72,7 @@ REQUESTS: tuple[type[BaseModel], ...] = (
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
-    Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
+    Idle, Outlook, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
     GroupSubmitted, GroupList, Group, GroupResults, MemberList,
     Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
     ToolList, ToolAnswer,

@@ -1,6 +1,22 @@
 // Generated from the pydantic models in jupyter_diamond/model. Do not edit:
 // run `python -m labextension.scripts.api_types` from the repository's root.
 
+/** The attempts of one account of a site in one unit. Sums are of those whose charge is known; None: of none. */
+export interface AccountCharges {
+  site: string;
+  account: string | null;
+  unit: string;
+  attempts: number;
+  live: number;
+  unknown: number;
+  predicted: number | null;
+  reserved: number | null;
+  actual: number | null;
+  balance: number | null;
+  balance_unit: string;
+  balance_read_at: string | null;
+}
+
 /** Whether agents may act at all. Off: they may look, nothing else. */
 export interface AgentSwitch {
   on: boolean;
@@ -80,6 +96,14 @@ export interface Attempt {
   trouble: string;
 }
 
+/** One attempt with its charge. */
+export interface AttemptCharge {
+  n: number;
+  site: string;
+  account: string | null;
+  charge: Charge;
+}
+
 /** Where a standing budget holds: everything that is given must agree. */
 export interface BudgetScope {
   channel: string | null;
@@ -155,6 +179,16 @@ export interface ChargeModel {
   gpus_per_unit: number | null;
   factor: number | null;
   least_s: number | null;
+}
+
+/** What was charged since a moment, and what is reserved now. ``caps`` are those that the user has set. */
+export interface Charges {
+  since: string;
+  read_at: string;
+  accounts: AccountCharges[];
+  tasks: TaskCharges[];
+  caps: Spent[];
+  models: ModelUse;
 }
 
 /** The newest thing that a task has saved at its site. ``mark`` differs between two of the same name. */
@@ -375,6 +409,20 @@ export interface Healing {
   warn_signal: 'USR2' | 'USR1' | 'HUP';
 }
 
+/** One partition over time: columns of equal length, one place a span of time, oldest first. */
+export interface HistorySeries {
+  partition: string;
+  unit: 'GPU' | 'CPU';
+  at: string[];
+  readings: number[];
+  free: (number | null)[];
+  total: (number | null)[];
+  pending: (number | null)[];
+  running: (number | null)[];
+  mine_pending: (number | null)[];
+  mine_running: (number | null)[];
+}
+
 /** A file that the task left. ``path`` is relative to the folder that its cell ran in, ``Manifest.folder``. */
 export interface KeptFile {
   path: string;
@@ -478,6 +526,7 @@ export interface MemberSummary {
   trouble: string;
   attempts: number;
   version: number;
+  notebook: string | null;
   params: { [key: string]: boolean | number | string | null };
   charges: Charge[];
   before: State[];
@@ -503,6 +552,15 @@ export interface Mismatch {
 export interface MissingValue {
   name: string;
   why: string;
+}
+
+/** What several calls took together. */
+export interface ModelUse {
+  calls: number;
+  unmeasured: number;
+  prompt_tokens: number;
+  answer_tokens: number;
+  seconds: number;
 }
 
 /** A job as its scheduler names it. ``cluster`` is kept for every later command when the id came with one (B02). */
@@ -537,6 +595,21 @@ export interface NotebookCell {
 
 /** How an attempt ended. */
 export type Outcome = 'OK' | 'FAILED' | 'CANCELLED' | 'TIMEOUT' | 'OOM' | 'NODE_FAIL' | 'PREEMPTED' | 'NEVER_STARTED' | 'LOST';
+
+/** The wait at every partition at one instant. */
+export interface Outlook {
+  made_at: string;
+  places: OutlookPlace[];
+}
+
+/** When a small job would start at one partition: of one GPU where it has any, else of one core; for one hour. */
+export interface OutlookPlace {
+  site: string;
+  partition: string;
+  unit: 'GPU' | 'CPU';
+  forecast: Forecast | null;
+  why: string;
+}
 
 /** What the user's own jobs of one account, QOS and partition hold now, and how many wait. */
 export interface OwnUse {
@@ -709,6 +782,14 @@ export interface Runtime {
   curve: [number, number][];
 }
 
+/** The kept past of one site. ``span_s`` is 0 where each place is one reading, else the length of a span. */
+export interface SiteHistory {
+  site: string;
+  since: string;
+  span_s: number;
+  series: HistorySeries[];
+}
+
 /** What accounting says of this user: asked seldom, as it changes seldom and costs the site's database. */
 export interface SiteLimits {
   read_at: string;
@@ -780,6 +861,23 @@ export interface Speaker {
   agent: string | null;
   channel: string;
   guest: boolean;
+}
+
+/** The most that the user allows: for one task with all its attempts, in any 24 hours, at a site (on one account) in all, or for one agent in any 24 hours. */
+export interface SpendingCap {
+  scope: 'task' | 'day' | 'account' | 'agent';
+  amount: number;
+  unit: string;
+  site: string | null;
+  account: string | null;
+}
+
+/** What stands against a cap now. ``unknown`` counts attempts whose charge is not known and is not in the sums. */
+export interface Spent {
+  cap: SpendingCap;
+  spent: number;
+  reserved: number;
+  unknown: number;
 }
 
 /** Data that must be at the site before the job is submitted: a dataset by its name, or a location with one. */
@@ -856,6 +954,13 @@ export interface Task {
   version: number;
 }
 
+/** One task's charges, attempt by attempt: they may be in different units. */
+export interface TaskCharges {
+  task_id: string;
+  name: string;
+  attempts: AttemptCharge[];
+}
+
 /** One row of a task list. */
 export interface TaskSummary {
   id: string;
@@ -877,6 +982,7 @@ export interface TaskSummary {
   trouble: string;
   attempts: number;
   version: number;
+  notebook: string | null;
 }
 
 /** Of the newest attempt. ``correct`` is yes only when every finding is; no when one is; else unknown. */
