@@ -30,6 +30,8 @@ from jupyter_diamond.engine.receipts.desk import Receipts
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.staging.desk import DataDesk
+from jupyter_diamond.engine.staging.stage_in import StageIns
 from jupyter_diamond.engine.taking import take
 from jupyter_diamond.engine.transfers.desk import TransferDesk
 from jupyter_diamond.engine.verdicts import Verdicts
@@ -88,6 +90,8 @@ class DiamondService:
         self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
         """Whether tasks and groups did what was asked."""
         self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
+        self.data = DataDesk(ledger, self.links, self.transfers, log)
+        """Data by name."""
         self.receipts = Receipts(self._ledger, self.links)
         """What attempts left: receipts, files, exports."""
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
@@ -109,6 +113,7 @@ class DiamondService:
             lease_s=self._lease_s, log=self._log, caps=self._caps, webhook=self.consumers.webhook,
             transfers=self.transfers.driver,
         )  # fmt: skip
+        self._engine.readiness.add(StageIns(self._ledger, self.transfers, self.data, self._log))
         self.environments.serve(self._engine)
         await self._engine.start()
 
