@@ -139,6 +139,10 @@ class Stub:
             self.status = order["status"]
         elif what == "log":
             self.logs[order["task"]] = self.logs.get(order["task"], "") + order["text"]
+        elif what == "transfer":
+            made = canned.transfer(**order)
+            self.transfers[made.id] = made
+            return ("transfer", made.id)
         else:
             return self._change(what, order)
         return None
@@ -146,10 +150,6 @@ class Stub:
     def _change(self, what: str, order: dict[str, Any]) -> tuple[str, str] | None:
         if what == "agents":
             return self.agents.order(order)
-        if what == "transfer":
-            made = canned.transfer(**order)
-            self.transfers[made.id] = made
-            return ("transfer", made.id)
         if what == "login":
             self.login.order(order)
             return ("login", "login")
@@ -231,13 +231,14 @@ class Api(APIHandler):
             return self._answer(stub.sites)
         if head == "login":
             return self._login(stub.login.state)
-        if head == "transfers":
-            return self._answer(
-                {"transfers": [t.model_dump(mode="json") for t in stub.transfers.values() if not t.ended]}
-            )
         if head in ("proposals", "budgets", "agents"):
             return self._answer(stub.agents.get(path.split("/"), self.get_argument("standing", "")))
-        return self._groups(*rest.split("/")) if head == "groups" else self._tasks(rest)
+        asked = {"transfers": self._moving, "groups": lambda: self._groups(*rest.split("/"))}
+        return asked.get(head, lambda: self._tasks(rest))()
+
+    def _moving(self) -> None:
+        active = [each for each in self.stub.transfers.values() if not each.ended]
+        self._answer({"transfers": [each.model_dump(mode="json") for each in active]})
 
     def _tasks(self, rest: str) -> None:
         if rest == "":
