@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import canned_pool as canned
+import canned_wall
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
 from jupyter_server.extension.application import ExtensionApp
@@ -115,6 +116,7 @@ class Stub:
         self.tasks = {task.id: task for task in canned.tasks()}
         self.groups: dict[str, Group] = {}
         self.sites = canned.sites()
+        self.charges = canned_wall.charges()
         self.logs = {"t-fit": "".join(f"epoch {n}  loss {1 / (n + 3):.3f}\n" for n in range(14))}
         self.login = FakeLogin()
         self.agents = FakeAgents()
@@ -153,6 +155,15 @@ class Stub:
             return ("group", made.id)
         if what == "fill":
             return self._fill(order["count"], order.get("name", "bulk"))
+        if what == "sites":
+            self.sites = canned_wall.many(**order)
+            return ("site", "all")
+        if what == "charges":
+            self.charges = canned_wall.charges(**order)
+            return ("task", "charged")
+        if what == "empty":
+            self.tasks, self.groups, self.sites = {}, {}, canned_wall.many(0, 0)
+            return ("site", "all")
         if what == "site":
             self.sites = self.sites.model_copy(update={"sites": tuple(self._site(s, order) for s in self.sites.sites)})
             return ("site", order["site"])
@@ -167,7 +178,7 @@ class Stub:
         for n in range(count):
             ident = f"t-bulk-{n:04d}"
             self.tasks[ident] = canned.task(
-                ident, f"{name}_{n}", State.COMPLETED, version=n, created=20000 + 60 * n,
+                ident, f"{name}_{n}", State.COMPLETED, version=self.seq, created=20000 + 60 * n,
                 started_at=canned.ago(19990 + 60 * n), ended_at=canned.ago(19000 + 60 * n),
             )  # fmt: skip
         return ("task", "many")
@@ -221,8 +232,14 @@ class Api(APIHandler):
             active = sum(not task.state.terminal for task in stub.tasks.values())
             return self._answer(Status(version="0", advances_work=True, lease_holder="stub", store_path="-", limits=limits,
                                        active_tasks=active, newest_event=stub.seq))  # fmt: skip
+        if path == "sites/history":
+            return self._answer(canned_wall.history(stub.sites, self.get_argument("site")))
         if head == "sites":
             return self._answer(stub.sites)
+        if head == "outlook":
+            return self._answer(canned_wall.outlook(stub.sites))
+        if head == "charges":
+            return self._answer(stub.charges)
         if head == "login":
             return self._login(stub.login.state)
         if head in ("proposals", "budgets", "agents"):
@@ -250,9 +267,15 @@ class Api(APIHandler):
         self._login(self.stub.login.end())
 
     def _list(self) -> None:
-        active = self.get_argument("phase") == "active"
-        rows = [task for task in self.stub.tasks.values() if task.state.terminal != active]
+        rows = list(self.stub.tasks.values())
+        phase, newer, before = (self.get_argument(name, None) for name in ("phase", "newer", "before"))
+        if phase is not None:
+            rows = [task for task in rows if task.state.terminal != (phase == "active")]
         rows.sort(key=lambda task: task.created_at, reverse=True)
+        if before is not None:
+            rows = rows[1 + next(at for at, task in enumerate(rows) if task.id == before) :]
+        if newer is not None:
+            rows = sorted((task for task in rows if task.version > int(newer)), key=lambda task: task.version)
         limit = int(self.get_argument("limit", "100"))
         self._answer({"tasks": [canned.summary(task).model_dump(mode="json") for task in rows[:limit]]})
 
@@ -312,6 +335,14 @@ class Api(APIHandler):
             self._log_in(path, json.loads(self.request.body))
             return
         ident, act = path.split("/")[1:]
+        if act == "replan" and self.stub.tasks[ident].phase is not Phase.PENDING:
+            self.set_status(409)
+            self._answer(ErrorView(code="conflict", message=f"{self.stub.tasks[ident].name} has started."))
+            return
+        if act == "replan":
+            tell(self, self.stub.do({"do": "move", "task": ident, "state": "waiting"}))
+            self._answer(self.stub.tasks[ident])
+            return
         if path.startswith("groups"):
             told = {"cancel": {"cancel_requested_by": "you"}, "hold": {"held_by": "you"}, "release": {"held_by": None}}
             tell(self, self.stub.do({"do": "group", **told[act]}))
