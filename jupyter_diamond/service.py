@@ -16,9 +16,9 @@ from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
+from jupyter_diamond.engine.environments.desk import EnvironmentDesk
 from jupyter_diamond.engine.groups.desk import GroupDesk
 from jupyter_diamond.engine.intake import Agreed, check_bundle, twin_of
-from jupyter_diamond.engine.interpreters import Interpreters
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.login_news import LoginNews
@@ -26,10 +26,12 @@ from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.preflights import tried
+from jupyter_diamond.engine.receipts.desk import Receipts
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.taking import take
+from jupyter_diamond.engine.transfers.desk import TransferDesk
 from jupyter_diamond.engine.verdicts import Verdicts
 from jupyter_diamond.errors import Infeasible, InvalidRequest, OverBudget
 from jupyter_diamond.globus.access import Globus
@@ -38,6 +40,7 @@ from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.environment import Environment
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
@@ -66,6 +69,7 @@ class DiamondService:
         globus: settings.DiamondGlobus | None = None,
         budget: settings.DiamondBudget | None = None,
         news: settings.DiamondNews | None = None,
+        data: settings.DiamondData | None = None,
     ) -> None:
         self._settings, self._limits, self._log = engine, limits, log
         path = Path(store.path).expanduser()
@@ -76,24 +80,24 @@ class DiamondService:
         catalogue = load_catalogue(Path(sites.path).expanduser(), this_machine=here)
         self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
         self._caps = caps_of(budget or settings.DiamondBudget(), self.links)
-        self._ledger = Ledger(path)
+        self._ledger = ledger = Ledger(path)
         self.consumers = Consumers(self._ledger, news or settings.DiamondNews(), log)
         """Who wants to be woken, and by what."""
-        self.groups = GroupDesk(
-            self._ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool
-        )  # fmt: skip
+        self.groups = GroupDesk(ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool)
         """Groups of tasks: to take one, to look at it, to ask something of it."""
         self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
         """Whether tasks and groups did what was asked."""
-        self._spool_folder = path.parent / "spool"
-        self._lease_s = store.lease_s
+        self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
+        self.receipts = Receipts(self._ledger, self.links)
+        """What attempts left: receipts, files, exports."""
+        self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
         self._engine: Engine | None = None
-        self._interpreters = Interpreters(engine.command_timeout_s)
+        self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
         self._read_anew = asyncio.Event()
         self._ledger.listen(self._hear)
         self.reorder: Callable[[Decision], Awaitable[Decision]] | None = None
         """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
-        self._login_news = LoginNews(self._ledger, self.links, lambda: self._engine)
+        self._login_news = LoginNews(ledger, self.links, lambda: self._engine)
         self.globus.on_change(self._login_news.hear)
 
     async def start(self) -> None:
@@ -103,15 +107,17 @@ class DiamondService:
         self._engine = Engine(
             ledger=self._ledger, links=self.links, spool=self._spool, settings=self._settings,
             lease_s=self._lease_s, log=self._log, caps=self._caps, webhook=self.consumers.webhook,
+            transfers=self.transfers.driver,
         )  # fmt: skip
+        self.environments.serve(self._engine)
         await self._engine.start()
 
     async def stop(self) -> None:
         """Stop background work; jobs run on."""
-        await self._login_news.stop()
+        await asyncio.gather(self._login_news.stop(), self.environments.stop())
         if self._engine is not None:
             await self._engine.stop()
-        await asyncio.gather(self.links.close(), self.globus.close())
+        await asyncio.gather(self.links.close(), self.globus.close(), self.transfers.close())
         await self._ledger.close()
 
     @property
@@ -178,9 +184,12 @@ class DiamondService:
         link, now = self._real(site), from_epoch(time.time())
         return await self._ledger.do(self._ledger.store.history, link.name, now - timedelta(hours=hours), now)
 
-    async def interpreter(self, site: str, python: str | None, modules: tuple[str, ...]) -> Interpreter:
+    async def interpreter(
+        self, site: str, python: str | None, modules: tuple[str, ...], env: Environment | None = None,
+        packages: tuple[str, ...] = (),
+    ) -> Interpreter:  # fmt: skip
         """What would run a cell at a site, and which modules it lacks there. Answers are kept for ten minutes."""
-        return await self._interpreters.ask(self.links[site], python, modules)
+        return await self.environments.interpreter(site, python, modules, env, packages)
 
     async def plan(self, envelope: Envelope, *, members: int = 1, at_once: int | None = None) -> Decision:
         """Where a task with this envelope would go now, or how a round of so many is shared out; nothing is started."""

@@ -35,6 +35,7 @@ from jupyter_diamond.notebook.vocabulary import (
     wall_clock,
 )
 from jupyter_diamond.notebook.wall_view import cap_text
+from jupyter_diamond.parsing.numbers import whole
 from jupyter_diamond.placement.explain import explain as explained
 
 from . import groups
@@ -378,9 +379,9 @@ def env(client: DiamondClient, said: Namespace) -> int:
         as_json(found)
         return DONE
     facts = {fact.name: fact.value or UNKNOWN for fact in found.facts}
-    free = found.fact("workdir_free_bytes")
+    free = whole(found.fact("workdir_free_bytes"))
     facts["workdir"] = f"{facts['workdir']}  ({facts['workdir_state']})"
-    facts["workdir_free_bytes"] = byte_size(int(free)) if free and free.isdigit() else UNKNOWN
+    facts["workdir_free_bytes"] = byte_size(free) if free is not None else UNKNOWN
     facts["python"] = f"{found.fact('python') or 'not found'}  {found.fact('python_version') or ''}".rstrip()
     facts["modules"] = found.fact("modules") or "none found"
     facts["containers"] = found.fact("containers") or "none found"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from jupyter_diamond.model import attempt_files as files
-from jupyter_diamond.model.jobs import NativeJob
+from jupyter_diamond.model.jobs import JobRow, NativeJob
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest
 from jupyter_diamond.schedulers.base import Arrays, Scheduler
@@ -106,6 +107,18 @@ class Batch:
         if not self.is_array or not isinstance(scheduler, Arrays):
             return lambda _: job
         return lambda task: scheduler.member(job, self._at(task))
+
+    def found(self, rows: Sequence[JobRow], scheduler: Scheduler) -> tuple[NativeJob, datetime | None]:
+        """The job by its token, and when it was submitted; of several the first that is not over.
+
+        An array is over when each of its rows is.
+        """
+        jobs: dict[NativeJob, list[JobRow]] = {}
+        for row in rows:
+            job = scheduler.array_of(row.job) if self.is_array and isinstance(scheduler, Arrays) else row.job
+            jobs.setdefault(job, []).append(row)
+        first = min(jobs, key=lambda job: (all(row.state.terminal for row in jobs[job]), job.id))
+        return first, jobs[first][0].submitted_at
 
     def without(self, gone: Collection[str]) -> Batch | None:
         """The others, by their tasks' ids; None where nobody is left."""

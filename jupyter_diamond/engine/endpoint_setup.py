@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from jupyter_diamond.errors import InvalidRequest, TransportError
 from jupyter_diamond.globus import endpoint_template
 from jupyter_diamond.model.endpoint import EndpointSetup, LoginNode, Runs
+from jupyter_diamond.parsing.numbers import whole
 from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.transport.base import Completed, Transport
 
@@ -99,7 +100,7 @@ class EndpointWork:
                 f"{self._where} answered with something else than an answer; try again.", outcome="unknown",
                 evidence=tuple(f"{name}: {value}" for name, value in said.items())[:20],
             )  # fmt: skip
-        allowed, used = _count(said.get("threads_allowed")), _count(said.get("threads_used"))
+        allowed, used = whole(said.get("threads_allowed")), whole(said.get("threads_used"))
         return LoginNode(
             node=said["node"], host=said.get("host") or said["node"], user=said.get("user", ""),
             venv=said.get("venv", self._wanted.venv), folder=said.get("folder", ""),
@@ -107,7 +108,7 @@ class EndpointWork:
             configured=said.get("configured") == "yes", engine=said.get("engine") == "yes",
             differing=tuple(said.get("differing", "").split()), endpoint=said.get("endpoint") or None,
             runs=_RUNS.get(said.get("runs", ""), "nowhere"),
-            runs_on=said.get("runs_on") or None, pid=_count(said.get("pid")),
+            runs_on=said.get("runs_on") or None, pid=whole(said.get("pid")),
             threads_allowed=allowed, threads_used=used, ends_with_session=said.get("ends_with_session") == "yes",
         )  # fmt: skip
 
@@ -132,7 +133,7 @@ class EndpointWork:
         said = await self._step("start again" if again else "start", _STEP_S)
         folder = shlex.quote(node.folder)
         result = result.model_copy(update={
-            "endpoint": said.get("endpoint") or None, "pid": _count(said.get("pid")), "runs_on": said.get("runs_on"),
+            "endpoint": said.get("endpoint") or None, "pid": whole(said.get("pid")), "runs_on": said.get("runs_on"),
             "restart": f"sh {folder}/start.sh",
         })  # fmt: skip
         said = await self._step("online", _STEP_S)
@@ -160,10 +161,6 @@ class EndpointWork:
 def _lines(done: Completed) -> list[tuple[str, str]]:
     pairs = (line.partition(_US) for line in done.out.split("\n"))
     return [(name, value.strip()) for name, us, value in pairs if us]
-
-
-def _count(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
 def _credential_lines(credentials: tuple[str, str]) -> bytes:

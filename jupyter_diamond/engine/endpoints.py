@@ -17,6 +17,7 @@ from jupyter_diamond.model.endpoint import EndpointRow, Endpoints, LoginNode
 from jupyter_diamond.model.looks import Check
 from jupyter_diamond.model.manifest import ForeignValue
 from jupyter_diamond.model.site import Site
+from jupyter_diamond.parsing.numbers import whole
 from jupyter_diamond.sites import machines
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _threads(said: dict[str, str]) -> Check:
     allowed, used = said.get("threads_allowed", ""), said.get("threads_used", "")
     node = LoginNode(
         node="", host="", user="", venv="", folder="", runs="here",
-        threads_allowed=int(allowed) if allowed.isdigit() else None, threads_used=int(used) if used.isdigit() else None,
+        threads_allowed=whole(allowed), threads_used=whole(used),
     )  # fmt: skip
     enough, sentence = budget(node)
     return Check(name="threads", answer="ok" if enough else "warn", sentence=sentence[0].upper() + sentence[1:])

@@ -30,11 +30,14 @@ from jupyter_diamond.engine.news.webhooks import Webhook
 from jupyter_diamond.engine.outlooks import Outlooks
 from jupyter_diamond.engine.pace import end
 from jupyter_diamond.engine.planner import Planner
+from jupyter_diamond.engine.readiness import Readying
 from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.transfers.driver import TransferDriver
 from jupyter_diamond.engine.watch import SiteWatcher
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import DiamondError, StoreError, TransportError
 from jupyter_diamond.model.charge import SpendingCap
+from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.settings import DiamondEngine
@@ -70,6 +73,7 @@ class Engine:
         lease_s: float,
         log: logging.Logger,
         webhook: Webhook,
+        transfers: TransferDriver,
         caps: tuple[SpendingCap, ...] = (),
     ) -> None:
         self._ledger, self._links, self._spool, self._settings, self._log = ledger, links, spool, settings, log
@@ -78,7 +82,7 @@ class Engine:
         self.advances = False
         self.forecasts = Forecasts(ledger, writes=lambda: self.advances)
         self.collector = Collector(links, ledger, settings, log, learn=self.forecasts.learn)
-        self.balances = BalanceBook()
+        self.balances, self.readiness = BalanceBook(), Readying()
         self.budget = Budget(
             caps=caps, ledger=ledger, links=links, balances=self.balances, snapshot=self.collector.snapshot
         )
@@ -89,16 +93,14 @@ class Engine:
         self.outlooks = Outlooks(self.planner)
         together = Anew(ledger, self.planner).follow
         self.healer = Healer(ledger, links, self.collector, self.planner, log, together=together)
-        self.asked = Asked(ledger, self.planner)
-        self.mismatches = Mismatches(ledger, self.planner)
+        self.asked, self.mismatches = Asked(ledger, self.planner), Mismatches(ledger, self.planner)
         self._overruns = Overruns(ledger, self.planner, log, tasks=self._watched, hand_on=self.adopt)
         self.continuations = Continuations(ledger, links, log, holds=self._hold, watched=self._find)
         self.groups = Groups(ledger, self.planner, spool, log, holds=self._hold, adopt=self.adopt_all)
-        self._webhook = webhook
+        self._webhook, self._transfers = webhook, transfers
         self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
-        self._owned: set[asyncio.Task[None]] = set()
-        self._working: set[asyncio.Task[None]] = set()
+        self._owned, self._working = set[asyncio.Task[None]](), set[asyncio.Task[None]]()
         self._asked_for: dict[str, bool] = {}
         """Tasks to be picked up, and whether each is only new: those of this server come by themselves."""
 
@@ -129,8 +131,13 @@ class Engine:
         """The site's last probe went well: only then is it asked for more."""
         return any(each.site == name and each.health == "online" for each in self.collector.snapshot().sites)
 
-    async def folder_for(self, attempt: Attempt) -> str | None:
-        """Where a new attempt, or its array, would be staged by this server; None when it cannot do that right now."""
+    async def folder_for(self, attempt: Attempt, envelope: Envelope) -> str | None:
+        """Where a new attempt, or its array, would be staged by this server; None when it cannot do that right now.
+
+        It cannot where something is to be made ready at the site first.
+        """
+        if self.readiness.concerns(envelope):
+            return None
         if not self.advances or attempt.site not in self._watchers or not await self._hold():
             return None
         try:
@@ -234,6 +241,7 @@ class Engine:
                 log=self._log,
                 holds=self._hold,
                 healer=self.healer,
+                readiness=self.readiness,
                 hand_on=self.adopt,
             )
             for name, link in self._links.items()
@@ -245,6 +253,7 @@ class Engine:
         self._own(self._keep(self.groups.run, "advancing groups"), self._working, "diamond-groups")
         self._own(self._keep(self.continuations.run, "waking who waits"), self._working, "diamond-continuations")
         self._own(self._keep(partial(self._webhook.run, self._hold), "the webhook"), self._working, "diamond-webhook")
+        self._own(self._keep(partial(self._transfers.run, self._hold), "moving data"), self._working, "diamond-data")
         self._own(self.collector.run(), self._working, "diamond-collector")
         self._own(self._overruns.keep(), self._working, "diamond-overruns")
 

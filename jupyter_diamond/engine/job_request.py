@@ -23,6 +23,8 @@ def job_request(request: TaskRequest, batch: Batch, link: SiteLink, *, at_once: 
     if sees_files and request.cwd:
         options += ["--cwd", request.cwd]
     options += segments.runner_options(batch.lead, attempt.folder or "")
+    for out in request.envelope.stage_out:
+        options += ["--keep", out.pattern]
     if batch.lead.member is not None and not batch.is_array:
         options += ["--member", str(batch.lead.member.index)]
     partition, qos, dialect = attempt.partition, request.envelope.qos, Dialect()

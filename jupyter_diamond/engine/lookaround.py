@@ -13,6 +13,7 @@ from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.errors import Conflict, DiamondError, InvalidRequest
 from jupyter_diamond.model.looks import PUT_BYTES, Check, Executed, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.views import Interpreter
+from jupyter_diamond.parsing.numbers import whole
 
 T = TypeVar("T")
 
@@ -110,7 +111,7 @@ def _work_folder(env: SiteEnv | DiamondError) -> Check:
         said = f"{folder} {state}. Set another workdir in the site catalogue."
         return Check(name="work folder", answer="fail", sentence=said)
     free = env.fact("workdir_free_bytes")
-    room = int(free) if free and free.isdigit() else None
+    room = whole(free)
     if room is not None and room < _LOW_BYTES:
         said = f"{folder} has only {room >> 20} MB left: free some space, or set another workdir in the site catalogue."
         return Check(name="work folder", answer="warn", sentence=said)

@@ -7,6 +7,7 @@ import logging
 import secrets
 import time
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -70,6 +71,8 @@ class Planner:
         self._links, self._collector, self._forecasts = links, collector, forecasts
         self._budget, self._settings, self._log = budget, settings, log
         self._said: dict[_Asked, tuple[float, float | None]] = {}
+        self.environments: Callable[[Envelope, World], Awaitable[World]] | None = None
+        """Set by the service: what is known of the environment that a task names, site by site."""
 
     @property
     def caps(self) -> tuple[SpendingCap, ...]:
@@ -115,6 +118,8 @@ class Planner:
             await self._collector.freshen(older_than_s=fresh_s, patience_s=10.0)
         snapshot, world = self._collector.snapshot(), await self._forecasts.world()
         world = await self._budget.world(world, task=follows, by=by)
+        if envelope.env is not None and self.environments is not None:
+            world = await self.environments(envelope, world)
         if follows is not None and (wrong := mismatched(follows)):
             world = replace(world, mismatched=wrong)
         healing = follows.healing if follows is not None else healing or Healing()

@@ -20,6 +20,7 @@ from jupyter_diamond.engine.job_request import job_request
 from jupyter_diamond.engine.ledger import Each, Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace, rest
+from jupyter_diamond.engine.readiness import Readying
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.stage import (
     SubmitAnswer,
@@ -39,7 +40,6 @@ from jupyter_diamond.model.event import EventType
 from jupyter_diamond.model.jobs import JobRow, NativeJob
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
-from jupyter_diamond.schedulers.base import Arrays
 from jupyter_diamond.settings import DiamondEngine
 
 _LOOKING = (State.SUBMITTING, State.SUBMIT_UNKNOWN)
@@ -58,9 +58,10 @@ class Submitter:
         *,
         holds: Callable[[], Awaitable[bool]],
         healer: Healer,
+        readiness: Readying,
     ) -> None:
         """``holds`` makes sure, right before a remote act, that this server still holds the lease."""
-        self._healer = healer
+        self._healer, self._readiness = healer, readiness
         self._link, self._ledger, self._spool, self._settings, self._log = link, ledger, spool, settings, log
         self._holds = holds
         self._absent_since: dict[str, float] = {}
@@ -80,8 +81,9 @@ class Submitter:
         token, batch = whole.token, self._still_out(whole, whole.token, out)
         while batch is not None:
             before = len(batch.tasks)
+            hurry.clear()  # what is heard from now on is looked at after this try, not lost with it
             try:
-                batch = await self._tried(batch, inputs)
+                batch = await self._tried(batch, inputs, hurry.set)
             except StoreError as problem:
                 # nothing was written: the store still says how things stand, and from there it goes on
                 self._log.warning("%s: %s", batch.name, problem.message)
@@ -91,7 +93,6 @@ class Submitter:
             if len(batch.tasks) < before:
                 continue  # the others do not wait for those that have left them
             inputs = None
-            hurry.clear()
             await rest(hurry, pace.next())
             batch = self._still_out(await self._read_again(batch), token, out)
         self._absent_since.pop(token, None)
@@ -120,9 +121,9 @@ class Submitter:
         except StoreError:
             return batch  # what it was changed to meanwhile is heard of at the next try
 
-    async def _tried(self, batch: Batch, inputs: Inputs | None) -> Batch:
+    async def _tried(self, batch: Batch, inputs: Inputs | None, wake: Callable[[], None]) -> Batch:
         try:
-            return await self._step(batch, inputs)
+            return await self._step(batch, inputs, wake)
         except StoreError:
             raise  # says nothing of the job
         except (TransportError, SchedulerError) as problem:
@@ -131,13 +132,17 @@ class Submitter:
         except DiamondError as problem:
             return await self._reject(batch, problem)
 
-    async def _step(self, batch: Batch, inputs: Inputs | None) -> Batch:
+    async def _step(self, batch: Batch, inputs: Inputs | None, wake: Callable[[], None]) -> Batch:
         if inputs is not None and inputs.announced and batch.attempt.state is State.SUBMITTING:
             return await self._send(batch, await self._inputs(batch, inputs))
         if batch.attempt.state in _LOOKING:
             return await self._find(batch)
         if kept_back := [task for task in batch.tasks if unwanted(task)]:
             return await self._unsent(batch, kept_back)
+        ready = await self._readiness.ready(batch, self._link, wake) if await self._holds() else None
+        return batch if ready is None else await self._begin(ready, inputs)
+
+    async def _begin(self, batch: Batch, inputs: Inputs | None) -> Batch:
         inputs = await self._inputs(batch, inputs)
         if not await self._holds():
             return batch  # this server slept and another took over: that one submits
@@ -160,6 +165,7 @@ class Submitter:
 
     async def _unsent(self, batch: Batch, kept_back: list[Task]) -> Batch:
         """The user wants some of it ended, planned anew, or kept here for now: nothing of these is with their site."""
+        await self._readiness.let_go(kept_back)
         if gone := [task for task in kept_back if task.cancel_requested_by is not None]:
             return await self._cancelled(batch, gone)
         whole = len(kept_back) == len(batch.tasks)
@@ -182,6 +188,7 @@ class Submitter:
     async def _send(self, batch: Batch, inputs: Inputs) -> Batch:
         link = self._link
         job = job_request(inputs.request, batch, link, at_once=inputs.at_once)
+        job = await self._readiness.dressed(job, batch, link)
         parts = {
             files.BUNDLE: inputs.bundle,
             files.RUNNER: runner_source(),
@@ -330,13 +337,8 @@ class Submitter:
         raise TransportError(said, outcome="refused", evidence=tuple(close.answer.err.splitlines()))
 
     async def _found(self, batch: Batch, rows: list[JobRow]) -> Batch:
-        """The job by its token; of several the first that is not over. An array is over when each of its rows is."""
-        scheduler, jobs = self._link.scheduler, dict[NativeJob, list[JobRow]]()
-        for row in rows:
-            job = scheduler.array_of(row.job) if batch.is_array and isinstance(scheduler, Arrays) else row.job
-            jobs.setdefault(job, []).append(row)
-        job = min(jobs, key=lambda job: (all(row.state.terminal for row in jobs[job]), job.id))
-        return await self._submitted(batch, job, at=jobs[job][0].submitted_at, found=True)
+        job, at = batch.found(rows, self._link.scheduler)
+        return await self._submitted(batch, job, at=at, found=True)
 
     async def _unknown(self, batch: Batch, why: str, evidence: tuple[str, ...] = ()) -> Batch:
         if batch.attempt.state is State.SUBMIT_UNKNOWN:

@@ -33,7 +33,7 @@ async def take(
     assert decision.choice is not None, "only what was placed is taken"
     task_id, now = f"t{secrets.token_hex(5)}", from_epoch(time.time())
     attempt = first_attempt(decision.choice, now)
-    folder = await engine.folder_for(attempt)
+    folder = await engine.folder_for(attempt, request.envelope)
     if folder is not None:  # task and intent are stored in one: a cell is to be with its scheduler in no time
         attempt = attempt.model_copy(update={"state": State.SUBMITTING, "folder": folder, "submissions": 1})
     inputs = Inputs(request, secrets.token_hex(32), bundle, announced=folder is not None)

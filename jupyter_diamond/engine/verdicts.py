@@ -26,6 +26,7 @@ from jupyter_diamond.model.jobs import JobRow
 from jupyter_diamond.model.manifest import Manifest
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.model.verdict import Answer, GroupVerdict, TaskVerdict
+from jupyter_diamond.parsing import numbers
 from jupyter_diamond.parsing.log_signs import NEEDLES, PAIRS, errors_in
 from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.placement import words
@@ -215,8 +216,8 @@ def logs_of(said: str, paths: Sequence[str], *, whole: bool) -> dict[str, LogRea
     found: dict[str, LogRead] = {}
     for path, part in zip(paths, kept, strict=False):
         size, _, lines = part.partition("\n")
-        if size.strip().isdigit():
-            found[path] = LogRead(int(size), min(int(size), LOG_BYTES), errors_in(lines))
+        if (count := numbers.whole(size)) is not None:
+            found[path] = LogRead(count, min(count, LOG_BYTES), errors_in(lines))
         else:
             found[path] = LogRead(None, 0)
     return found

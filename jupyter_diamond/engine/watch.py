@@ -22,6 +22,7 @@ from jupyter_diamond.engine.near_look import NearLook
 from jupyter_diamond.engine.noting import Tells, by_folder, by_queue, note
 from jupyter_diamond.engine.pace import end, rest
 from jupyter_diamond.engine.questions import QueueClock, accounting_allowance
+from jupyter_diamond.engine.readiness import Readying
 from jupyter_diamond.engine.reconcile import Rows, final, lost, never_started, row_of
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.submit import Submitter
@@ -52,14 +53,16 @@ class SiteWatcher:
     log: logging.Logger
     holds: Callable[[], Awaitable[bool]]
     healer: Healer
+    readiness: Readying
     hand_on: Callable[[Task], None]
     """Takes a task whose next attempt has begun; it may be for another site."""
     watched: dict[str, Watched] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         submitter = Submitter(
-            self.link, self.ledger, self.spool, self.settings, self.log, holds=self.holds, healer=self.healer
-        )
+            self.link, self.ledger, self.spool, self.settings, self.log,
+            holds=self.holds, healer=self.healer, readiness=self.readiness,
+        )  # fmt: skip
         self._arrivals = Arrivals(submitter, self.log, out=self._brought, reread=self._reread)
         self._endings = Endings(
             self.link, self.ledger, self.settings, self.log, healer=self.healer, wake=self._wake, pass_on=self._pass_on

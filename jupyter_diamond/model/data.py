@@ -48,7 +48,7 @@ class Location(Value):
         return self.site or (f"globus://{self.collection}" if self.collection is not None else "home")
 
     def __str__(self) -> str:
-        return f"{self.place}{self.path}" if self.collection is not None else f"{self.place}:{self.path}"
+        return f"{self.place}/{self.path.lstrip('/')}" if self.kind == "globus" else f"{self.place}:{self.path}"
 
 
 class SiteCollection(Value):
@@ -96,6 +96,26 @@ class Replica(Value):
     purge_at: UtcTime | None = None
     """When the site deletes it at the earliest unless somebody touches it; None where that is not known."""
     problem: str = ""
+
+
+class ListedFile(Value):
+    """One file of a listing. ``path`` is below the place that was listed; ``.`` where that is the file itself."""
+
+    path: str
+    bytes: int | None = None
+    modified_at: UtcTime | None = None
+
+
+class Listing(Value):
+    """What lies at a place, as it was read there. ``digest`` is of all names, sizes and times: another one, other data.
+
+    ``files`` are the first ones of ``size.files``.
+    """
+
+    location: Location
+    size: DataSize
+    digest: str
+    files: tuple[ListedFile, ...] = ()
 
 
 class Dataset(Value):

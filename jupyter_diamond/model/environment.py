@@ -101,3 +101,34 @@ class BuiltEnvironment(Value):
     evidence: tuple[str, ...] = ()
     seconds: float | None = None
     changed_at: UtcTime
+
+
+class NamedEnvironment(Value):
+    """An environment that the catalogue names for a site."""
+
+    name: str
+    runs: str
+    """What it is, in words: an interpreter, an image."""
+    note: str = ""
+
+
+class SiteEnvironments(Value):
+    """What cells can run in at a site: what is configured, and what was built there."""
+
+    site: str
+    builds: bool
+    """Others may be built there from requirements, where ``uv`` is found."""
+    named: tuple[NamedEnvironment, ...] = ()
+    built: tuple[BuiltEnvironment, ...] = ()
+
+
+Agreement = Literal["same", "other", "missing", "unknown"]
+
+
+class PackageDifference(Value):
+    """A package that a cell imports, here and there. Empty versions: not known."""
+
+    package: str
+    here: str
+    there: str
+    answer: Agreement

@@ -69,6 +69,10 @@ class JobRequest(Value):
     dialect: Dialect = Dialect()
     container: Container | None = None
     """The command runs inside of it; head and tail of the script do not."""
+    seen_inside: tuple[str, ...] = ()
+    """Folders, beside ``folder``, that a container is to see."""
+    activate_d: str | None = None
+    """The prefix of a conda environment whose own ``etc/conda/activate.d`` is sourced first."""
     array: JobArray | None = None
 
 

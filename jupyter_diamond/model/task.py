@@ -60,6 +60,8 @@ class TaskRequest(Value):
     bundle_sha256: str
     python: KernelPython
     captured: tuple[Captured, ...] = ()
+    imports: tuple[str, ...] = ()
+    """Modules that the cell imports and that do not travel with it: they must be at the site."""
     notebook: NotebookCell = NotebookCell()
     cwd: str | None = None
     """The kernel's folder: the cell runs there when the site sees this machine's files, else in the attempt's own."""

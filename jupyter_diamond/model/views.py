@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from .base import UtcTime, Value
 from .event import Event
 from .manifest import Manifest
@@ -77,4 +79,10 @@ class Interpreter(Value):
     version: tuple[int, int, int] | None
     problem: str = ""
     missing: tuple[str, ...] = ()
+    packages: dict[str, str] = Field(default_factory=dict)
+    """Versions of the packages that were asked about; one that is not named there is not known by that name."""
+    environment: str = ""
+    """The environment that was asked, by name; empty: the site's own interpreter."""
+    to_build: bool = False
+    """The environment is built there first, when something is sent; until then nothing of it can be asked."""
     read_at: UtcTime

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
+from pathlib import Path
 
+from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.environment import Environment
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.parsing.envelopes import OBJECTIVES, SOFTENABLE, read_envelope
+from jupyter_diamond.parsing.environments import from_file, is_file
 from jupyter_diamond.sites.gpus import check_gpus
+
+_MOST_REQUIREMENTS = 64 << 10
 
 ARCHITECTURES = ("x86_64", "aarch64")
 
@@ -47,17 +54,49 @@ def add_needs(parser: argparse.ArgumentParser) -> None:
         help="how long it runs, never a limit: 2h; 2h@1 on one GPU (one core, where it has no GPU); measured "
         "1:4h,4:80m",
     )  # fmt: skip
+    add("--env", metavar="NAME|FILE", help="what it runs in: an environment of the site by name, or requirements.txt")
     add("--serial", metavar="SHARE", help="of --runtime TIME@UNITS, the part that more units do not speed up: 0.05")
+    _add_data(parser)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--stage-in", metavar="NAME[=LOCATION]", action="append",
+        help="data that is there before the job starts: a name of %%diamond data, or NAME=SITE:/path; repeatable",
+    )  # fmt: skip
+    add(
+        "--stage-out", metavar="PATTERN[=>LOCATION]", action="append",
+        help="files that the job leaves, in quotes: 'ckpt/*.pt' stay and are named, 'ckpt/*.pt=>home:/results' come "
+        "there; repeatable",
+    )  # fmt: skip
 
 
 def envelope_of(said: argparse.Namespace, gpus: Callable[[], Iterable[str]] = tuple) -> Envelope:
     """The envelope that the options of ``add_needs`` describe. Raises InvalidRequest with one sentence.
 
-    ``gpus`` tells the kinds that the sites have now; it is asked only for a kind that is not documented.
+    ``gpus`` tells the kinds that the sites have now; it is asked only for a kind that is not documented. A file of
+    requirements is read here, from the folder in which the line is carried out.
     """
-    envelope = read_envelope(vars(said), now=datetime.now(timezone.utc))
+    words = dict(vars(said))
+    if words.get("env") is not None and is_file(words["env"]):
+        words["env"] = _from_file(words["env"])
+    envelope = read_envelope(words, now=datetime.now(timezone.utc))
     check_gpus(envelope, gpus)
     return envelope
+
+
+def _from_file(path: str) -> Environment:
+    file = Path(path).expanduser()
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(_MOST_REQUIREMENTS + 1).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else "it is not text"
+        raise InvalidRequest(f"--env {path} cannot be read here: {why}. Name a file of requirements.") from None
+    if len(text) > _MOST_REQUIREMENTS:
+        raise InvalidRequest(f"--env {path} is larger than {_MOST_REQUIREMENTS >> 10} KiB: it is no list of packages.")
+    return from_file(path, text, f"{sys.version_info[0]}.{sys.version_info[1]}")
 
 
 def gpus_of(snapshot: Snapshot) -> set[str]:

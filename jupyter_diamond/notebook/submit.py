@@ -197,6 +197,7 @@ def _request(session: Session, options: SubmitOptions, taken: Capture, cell: str
         bundle_sha256=bundle.sha256,
         python=KernelPython(executable=sys.executable, version=sys.version_info[:3]),
         captured=taken.captured,
+        imports=taken.spec.requires,
         notebook=NotebookCell(path=os.environ.get(NOTEBOOK) or None, cell_id=_cell_id(session)),
         cwd=str(Path.cwd()),
         again=options.again,

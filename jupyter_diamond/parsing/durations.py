@@ -12,6 +12,8 @@ import re
 from jupyter_diamond.errors import InvalidRequest, ParseError
 from jupyter_diamond.model.snapshot import NO_LIMIT, Limit
 
+from .numbers import whole
+
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 _NO_LIMIT_WORDS = frozenset({"unlimited", "infinite"})
@@ -61,8 +63,8 @@ def slurm_seconds(text: str) -> float | Limit:
 
 def parse_minutes(text: str) -> Limit:
     """Seconds of a field that holds whole minutes (``sacct`` TimelimitRaw), or one of the words."""
-    word = text.strip()
-    return int(word) * MINUTE if word.isascii() and word.isdigit() else parse_slurm(word)
+    minutes = whole(text)
+    return parse_slurm(text.strip()) if minutes is None else minutes * MINUTE
 
 
 def parse_friendly(text: str) -> int:

@@ -9,6 +9,8 @@ from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.jobs import NativeJob
 
+from .numbers import whole
+
 _PARSABLE = re.compile(r"([0-9]{1,12})(?:;([\w.-]+))?")
 _SUBMITTED = re.compile(r"Submitted batch job ([0-9]{1,12})(?: on cluster ([\w.-]+))?")
 _ID = re.compile(r"(?P<job>[0-9]{1,12})(?:\+(?P<component>[0-9]+)|_(?P<index>[0-9]+)|_\[(?P<tasks>[^\]]*)\])?")
@@ -68,7 +70,7 @@ def parse_fields(text: str) -> ArrayId:
     fields = dict(part.split("=", 1) for part in text.split() if "=" in part)
     if "ArrayJobId" in fields and "ArrayTaskId" in fields:
         tasks = fields["ArrayTaskId"]
-        return parse(f"{fields['ArrayJobId']}_{tasks if tasks.isdigit() else f'[{tasks}]'}")
+        return parse(f"{fields['ArrayJobId']}_{tasks if whole(tasks) is not None else f'[{tasks}]'}")
     return parse(fields.get("JobId", ""))
 
 
@@ -86,7 +88,7 @@ def _array(job: str, tasks: str, text: str) -> ArrayId:
         if low > high or step < 1 or (high - low) // step > MOST_TASKS:
             raise ParseError(f"{text!r} is not a job id: the range {part!r} cannot be read.")
         indices.extend(range(low, high + 1, step))
-    if limit and not limit.isdigit():
+    if limit and whole(limit) is None:
         raise ParseError(f"{text!r} is not a job id: {limit!r} is no number of tasks at once.")
     return ArrayId(job=job, indices=tuple(indices), throttle=int(limit) if limit else None, more=more)
 

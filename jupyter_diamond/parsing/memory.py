@@ -8,6 +8,8 @@ from fractions import Fraction
 from jupyter_diamond.errors import InvalidRequest, ParseError
 from jupyter_diamond.model.snapshot import NO_LIMIT, Limit
 
+from .numbers import whole
+
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 _UNITS = {"": 1, "K": KIB, "M": MIB, "G": GIB, "T": TIB, "P": 1 << 50, "E": 1 << 60}
 
@@ -23,8 +25,8 @@ def parse_slurm(text: str, *, bare: int = MIB) -> Limit:
     NO_LIMIT for UNLIMITED, None for Slurm's words for unknown. Raises ParseError for any other form.
     """
     word = text.strip()
-    if word.isascii() and word.isdigit() and len(word) <= 18:
-        return int(word) * bare  # what every node of a large site says
+    if (count := whole(word)) is not None:
+        return count * bare  # what every node of a large site says
     if word.casefold() in ("unlimited", "infinite"):
         return NO_LIMIT
     if word.casefold() in _UNKNOWN_WORDS:

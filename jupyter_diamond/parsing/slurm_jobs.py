@@ -13,6 +13,7 @@ from jupyter_diamond.model.snapshot import Limit
 from jupyter_diamond.model.states import State
 
 from . import durations, gres, jobids, memory, states
+from .numbers import whole
 from .slurm_sections import FIELD
 
 QUEUE_FORMAT = FIELD.join(("%A", "%F", "%i", "%T", "%P", "%l", "%V", "%S", "%e", "%N", "%r", "%j"))
@@ -113,7 +114,7 @@ def allocated(text: str) -> Allocated | None:
         size = memory.parse_slurm(given.get("mem", ""))
     except ParseError:
         return None
-    nodes, cpus = (int(given[name]) if given.get(name, "").isdigit() else None for name in ("node", "cpu"))
+    nodes, cpus = (whole(given.get(name)) for name in ("node", "cpu"))
     held = size if isinstance(size, int) else None
     found = Allocated(nodes=nodes, cpus=cpus, gpus=gpus, memory_bytes=held)
     return None if found == Allocated() else found
@@ -165,7 +166,7 @@ def _accounting_row(line: str, cluster: str | None, fields: Sequence[str]) -> tu
     field = dict.fromkeys(ACCOUNTING_FIELDS, "") | dict(zip(fields, values, strict=True))
     raw_id, shown = field["JobIDRaw"], field["JobID"]
     base = raw_id.partition(".")[0]
-    if not base.isdigit():
+    if whole(base) is None:
         raise ParseError(f"{raw_id[:80]!r} is not a job id.")
     state = states.job_state(field["State"])
     code, signal, unreadable = exit_status(field["ExitCode"])
@@ -234,7 +235,7 @@ def shown_job(line: str, *, cluster: str | None = None) -> JobRow:
     if not {"JobState", "ExitCode"} <= field.keys():
         raise ParseError(f"{line[:200]!r} is not a whole job as scontrol shows it.")
     index = re.search(r"ArrayJobId=([0-9]+) ArrayTaskId=(\S+)", array)
-    shown = job if index is None else f"{index[1]}_{index[2] if index[2].isdigit() else f'[{index[2]}]'}"
+    shown = job if index is None else f"{index[1]}_{index[2] if whole(index[2]) is not None else f'[{index[2]}]'}"
     state = states.job_state(field["JobState"])
     code, signal, unreadable = exit_status(field["ExitCode"])
     reason = re.search(r" Reason=(.*?) Dependency=", rest)

@@ -15,6 +15,7 @@ from jupyter_diamond.model.limits import Association, Cap, CapFor, CapOn, OwnUse
 from jupyter_diamond.model.states import State
 
 from . import durations, gres, memory, states
+from .numbers import whole
 from .slurm_sections import FIELD, Section
 
 _QOS_TRES: dict[str, CapFor] = {"MaxTRES": "job", "MaxTRESPU": "you", "MaxTRESPA": "account", "GrpTRES": "everybody"}
@@ -130,9 +131,9 @@ def tres_caps(text: str, per: CapFor, source: str, *, least: bool = False) -> li
 def _whole(text: str) -> int | None:
     if text == "-1":
         return None  # how sacctmgr clears a limit
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
+    if (count := whole(text)) is None:
         raise ParseError(f"{text[:100]!r} is not a count.")
-    return int(text)
+    return count
 
 
 def _number(text: str, on: CapOn, per: CapFor, source: str) -> list[Cap]:

@@ -14,6 +14,7 @@ from jupyter_diamond.model.snapshot import Limit
 from jupyter_diamond.model.states import State
 
 from . import durations, gres, memory, states
+from .numbers import whole
 from .slurm_sections import FIELD
 
 NODE_FIELDS = (
@@ -154,8 +155,8 @@ def _left(total: int | None, used: int | None) -> int | None:
 
 
 def _count(text: str) -> int | None:
-    if text.isascii() and text.isdigit():
-        return int(text)
+    if (number := whole(text)) is not None:
+        return number
     if text in ("", "N/A", "(null)"):
         return None
     raise ParseError(f"{text[:100]!r} is not a count.")
@@ -221,7 +222,8 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _node_limit(text: str) -> Limit:
-    return int(text) if text.isascii() and text.isdigit() else durations.parse_slurm(text)
+    number = whole(text)
+    return durations.parse_slurm(text) if number is None else number
 
 
 def _closed(field: dict[str, str], groups: set[str] | None) -> str:
@@ -255,10 +257,10 @@ def counts(lines: Sequence[str]) -> Counts:
     unreadable: list[str] = []
     for line in lines:
         parts = line.strip().split(FIELD)
-        if len(parts) != 4 or not parts[0].isdigit():
+        if len(parts) != 4 or (number := whole(parts[0])) is None:
             unreadable.append(line)
             continue
-        number, state = int(parts[0]), states.job_state(parts[3]).state
+        state = states.job_state(parts[3]).state
         if state not in (State.PENDING, State.RUNNING, State.CONFIGURING):
             continue
         kind = "pending" if state is State.PENDING else "running"

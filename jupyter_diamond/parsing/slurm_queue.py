@@ -13,6 +13,7 @@ from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.queue import QueuedJob, QueueNode, SiteQueue
 
 from . import durations, gres, memory, nodelists
+from .numbers import whole
 from .slurm_probe import Node
 from .slurm_sections import FIELD
 
@@ -123,7 +124,8 @@ def _moved(moment: float | None, seconds: float) -> float | None:
 
 
 def _epoch(text: str) -> float | None:
-    return float(text) if text.isascii() and text.isdigit() else None
+    moment = whole(text)
+    return None if moment is None else float(moment)
 
 
 def _held(reason: str) -> str:

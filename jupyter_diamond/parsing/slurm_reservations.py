@@ -8,6 +8,7 @@ from jupyter_diamond.errors import ParseError
 from jupyter_diamond.model.base import Value
 
 from . import gres, nodelists
+from .numbers import whole
 from .slurm_jobs import when
 
 
@@ -40,7 +41,7 @@ def reservation(line: str) -> Reservation:
         nodes=nodelists.expand(field["Nodes"]),
         starts_at=int(starts.timestamp()),
         active=field.get("State") == "ACTIVE",
-        cpus=int(cpus) if cpus.isascii() and cpus.isdigit() and "MAINT" not in field.get("Flags", "") else None,
+        cpus=None if "MAINT" in field.get("Flags", "") else whole(cpus),
         gpus=gres.tres_gpus(amounts) or 0,
     )
 

@@ -15,6 +15,7 @@ from jupyter_diamond.model.snapshot import SiteReading
 
 from . import slurm_limits, slurm_queue, slurm_records
 from . import slurm_probe as probe
+from .numbers import whole
 from .slurm_reservations import Reservation, free_for, held, reservation
 from .slurm_sections import FIELD, Section, failed
 
@@ -105,9 +106,9 @@ def _environment(section: Section | None) -> _Env:
 def _arrays(settings: Mapping[str, str]) -> dict[str, Any]:
     """How large a job array may be. MaxArraySize is one more than the largest place, and 0 where there are none."""
     told: dict[str, Any] = {}
-    places = settings.get("MaxArraySize", "")
-    if places.isascii() and places.isdigit() and int(places) > 1:
-        told["array_places"] = int(places)
+    places = whole(settings.get("MaxArraySize"))
+    if places is not None and places > 1:
+        told["array_places"] = places
     members = _MOST_MEMBERS.search(settings.get("SchedulerParameters", ""))
     return told | ({"array_members": int(members[1])} if members else {})
 

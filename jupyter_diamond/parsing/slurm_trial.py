@@ -8,6 +8,7 @@ from datetime import datetime
 
 from jupyter_diamond.model.capabilities import Capabilities
 
+from .numbers import whole
 from .slurm_jobs import ACCOUNTING_FIELDS
 from .slurm_sections import FIELD, Section
 
@@ -45,7 +46,7 @@ def _flags(section: Section | None) -> dict[str, bool | None]:
     found: dict[str, bool | None] = {}
     for line in section.lines if section is not None else []:
         name, status, said = [*line.split(FIELD, 2), "", ""][:3]
-        if status.isdigit():
+        if whole(status) is not None:
             found[name] = True if status == "0" else (False if UNKNOWN.search(said) else None)
     return found
 

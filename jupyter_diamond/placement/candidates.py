@@ -10,6 +10,7 @@ from jupyter_diamond.model.decision import Candidate, Verdict
 from jupyter_diamond.model.envelope import Envelope, Span
 
 from . import outcome_rules, rules
+from .environment_rules import environment
 from .estimates import Weighed, weigh
 from .forecast.calibration import S_PER_QUEUED_JOB
 from .judging import Bench
@@ -40,7 +41,10 @@ class _Settled(NamedTuple):
 
 def candidates_at(envelope: Envelope, places: Sequence[Place], bench: Bench, world: World) -> list[Judged]:
     """Every place as a candidate for this envelope."""
-    verdicts = [(*bench.judge(place), *outcome_rules.reported(place, world)) for place in places]
+    verdicts = [
+        (*bench.judge(place), *environment(envelope, place, world), *outcome_rules.reported(place, world))
+        for place in places
+    ]
     open_ = [at for at in range(len(places)) if not refused(verdicts[at])]
     rough = dict.fromkeys(open_, False)
     if len(open_) > world.simulated:

@@ -67,6 +67,7 @@ HEADINGS: dict[str, Heading] = {
     "preemptible": "partition", "whole node": "partition", "architecture": "architecture", "fabric": "architecture",
     "accelerator": "accelerator", "GPU memory": "accelerator", "GPU count": "accelerator", "capacity": "capacity",
     NOW: "capacity", "walltime": "walltime", "deadline": "walltime", "container": "container",
+    "environment": "container",
     "allowance": "user limits", "credit": "credit", "max charge": "credit",
     "budget": "credit", "reported": "partition",
 }  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from jupyter_diamond.model.balance import Balances
 from jupyter_diamond.model.charge import Spent
 
+from .environment_at import EnvironmentAt
 from .forecast.wait import Forecaster
 
 
@@ -24,6 +25,8 @@ class World:
 
     ``mismatched`` are sites that were reported to be wrong for this very task, each with the reason.
 
+    ``environment`` is how the environment that the task names stands at each site; empty where it names none.
+
     ``simulated`` is at how many places a queue is simulated at most, the likeliest ones; at others jobs are counted.
     """
 
@@ -37,3 +40,4 @@ class World:
     spent: tuple[Spent, ...] = ()
     by: str | None = None
     mismatched: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, EnvironmentAt] = field(default_factory=dict)

@@ -11,8 +11,11 @@ import json
 import shlex
 
 from jupyter_diamond.model import attempt_files as files
+from jupyter_diamond.model.environment import Container, ModuleStart
 from jupyter_diamond.model.jobs import JobRequest
 from jupyter_diamond.parsing.quoting import quote
+
+from .containers import image_file, wrapped
 
 
 def shebang(job: JobRequest) -> str:
@@ -27,7 +30,7 @@ def body(job: JobRequest, *, native_id: str, at: str = "") -> str:
     """
     own = _MEMBER if job.array is not None else ""
     return "\n".join([
-        *_folder(job, at), *_claim(job, native_id, own), *(_member() if own else ()), *_modules(job),
+        *_folder(job, at), *_claim(job, native_id, own), *(_member() if own else ()), *modules_script(job.modules),
         *_environment(job), *_command(job, own), "",
     ])  # fmt: skip
 
@@ -99,8 +102,8 @@ def _sentence(text: str) -> str:
     return shlex.quote(json.dumps(text)[1:-1])
 
 
-def _modules(job: JobRequest) -> list[str]:
-    start = job.modules
+def modules_script(start: ModuleStart) -> list[str]:
+    """Lines that start and load modules, and call ``diamond_stop CODE SENTENCE`` where that fails (B22)."""
     lines = []
     if start.kind == "source":
         path = quote(start.path, "the modules file")
@@ -128,7 +131,23 @@ def _modules(job: JobRequest) -> list[str]:
 
 
 def _environment(job: JobRequest) -> list[str]:
-    return [f"export {name}={quote(value, name)}" for name, value in sorted(job.env.items())]
+    return [
+        *(f"export {name}={quote(value, name)}" for name, value in sorted(job.env.items())),
+        *activation(job.activate_d),
+    ]
+
+
+def activation(prefix: str | None) -> list[str]:
+    """What a conda environment's packages want to be set, where that was asked for; never ``conda activate`` (B23)."""
+    if prefix is None:
+        return []
+    where = quote(prefix, "the environment")
+    return [
+        f"export CONDA_PREFIX={where}",
+        'for diamond_each in "$CONDA_PREFIX"/etc/conda/activate.d/*.sh; do',
+        '  [ ! -r "$diamond_each" ] || . "$diamond_each"',
+        "done",
+    ]
 
 
 def _command(job: JobRequest, own: str) -> list[str]:
@@ -137,19 +156,21 @@ def _command(job: JobRequest, own: str) -> list[str]:
     if job.array is not None:
         words += "".join(f" {quote_argument(option)} {quote(value)}{own}" for option, value in job.array.own)
         words += ' --member "$diamond_member"'
-    absent = f"the interpreter for cells, {job.command[0]}, is not there: set python in the site catalogue"
+    ready, starts = _inside(job, program) if job.container is not None else (_outside(job, program), program)
+    where = "inside its image" if job.container is not None else "there"
+    absent = f"the interpreter for cells, {job.command[0]}, is not {where}: set python in the site catalogue"
     old = f"the interpreter for cells, {job.command[0]}, is older than Python 3.6: set python in the site catalogue"
     return [
-        f"command -v {program} >/dev/null 2>&1 || diamond_stop {files.EXIT_NO_PYTHON} {_sentence(absent)}",
-        f"diamond_bin=$(dirname -- {program})",
-        # B23: never `conda activate`; an environment's programs are found beside its interpreter
-        '{ [ -e "$diamond_bin/../pyvenv.cfg" ] || [ -d "$diamond_bin/../conda-meta" ]; } && PATH="$diamond_bin:$PATH"',
+        *ready,
         'umask "$diamond_umask"',
-        *(_run_heard(f"{program} {words}") if job.warn_before_end_s else _run(f"{program} {words}")),
+        *(_run_heard(f"{starts} {words}") if job.warn_before_end_s else _run(f"{starts} {words}")),
         "umask 077",
         f'if [ "$diamond_rc" != 0 ] && [ ! -e {files.END} ]; then',
-        f"  {program} -c 'import sys; sys.exit(99 * (sys.version_info < (3, 6)))' >/dev/null 2>&1",
-        f'  [ "$?" != 99 ] || diamond_stop {files.EXIT_NO_PYTHON} {_sentence(old)}',
+        f"  {starts} -c 'import sys; sys.exit(99 * (sys.version_info < (3, 6)))' >/dev/null 2>&1",
+        "  case $? in",
+        f"    99) diamond_stop {files.EXIT_NO_PYTHON} {_sentence(old)} ;;",
+        f"    126 | 127) diamond_stop {files.EXIT_NO_PYTHON} {_sentence(absent)} ;;",
+        "  esac",
         "fi",
         'case "$diamond_rc" in',
         "  137) diamond_why='the cell was killed (signal 9): by the scheduler, or because memory ran out' ;;",
@@ -160,6 +181,35 @@ def _command(job: JobRequest, own: str) -> list[str]:
         'diamond_end "$diamond_rc" "$diamond_why"',
         'exit "$diamond_rc"',
     ]
+
+
+def _outside(job: JobRequest, program: str) -> list[str]:
+    absent = f"the interpreter for cells, {job.command[0]}, is not there: set python in the site catalogue"
+    return [
+        f"command -v {program} >/dev/null 2>&1 || diamond_stop {files.EXIT_NO_PYTHON} {_sentence(absent)}",
+        f"diamond_bin=$(dirname -- {program})",
+        # B23: never `conda activate`; an environment's programs are found beside its interpreter
+        '{ [ -e "$diamond_bin/../pyvenv.cfg" ] || [ -d "$diamond_bin/../conda-meta" ]; } && PATH="$diamond_bin:$PATH"',
+    ]
+
+
+def _inside(job: JobRequest, program: str) -> tuple[list[str], str]:
+    """What must hold before a container starts, and the words that start the interpreter in it."""
+    container = job.container
+    assert container is not None, "only a job with a container comes here"
+    starts = wrapped(container, folders=(job.folder, *job.seen_inside), names=sorted(job.env), gpus=job.size.gpus > 0)
+    return container_script(container), f"{starts} {program}"
+
+
+def container_script(container: Container) -> list[str]:
+    """Lines that call ``diamond_stop CODE SENTENCE`` where the runtime or the image is not there."""
+    runtime, image = container.runtime, image_file(container)
+    absent = f"the container runtime {runtime} is not there: load its module, or name another in the site catalogue"
+    lines = [f"command -v {runtime} >/dev/null 2>&1 || diamond_stop {files.EXIT_NO_PYTHON} {_sentence(absent)}"]
+    if image is not None:
+        gone = f"the image {image} is not there, or not readable: name another in the site catalogue"
+        lines.append(f"[ -r {quote(image)} ] || diamond_stop {files.EXIT_NO_PYTHON} {_sentence(gone)}")
+    return lines
 
 
 def _run(command: str) -> list[str]:

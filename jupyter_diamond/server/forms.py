@@ -10,6 +10,7 @@ from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.continuation import ConsumerName, Continuation
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.environment import Environment
 from jupyter_diamond.model.group import MOST_MEMBERS, Group, MemberSummary
 from jupyter_diamond.model.login import LoginWay
 from jupyter_diamond.model.states import State
@@ -68,10 +69,12 @@ class PutQuery(Value):
 
 
 class InterpreterForm(Value):
-    """Which modules must be importable, and the kernel's own interpreter."""
+    """Which modules must be importable, and the kernel's own interpreter; ``packages``: whose versions to tell."""
 
     python: str | None = None
     modules: tuple[str, ...] = ()
+    env: Environment | None = None
+    packages: tuple[str, ...] = ()
 
 
 class PlanForm(Value):

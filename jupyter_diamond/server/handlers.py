@@ -16,6 +16,7 @@ from .approvals import APPROVAL_ROUTES
 from .base import DiamondHandler, PollHandler
 from .charges import CHARGE_ROUTES
 from .consumers import CONSUMER_ROUTES
+from .data import DATA_ROUTES
 from .drafts import DRAFT_ROUTES
 from .forms import (
     EventsQuery,
@@ -105,7 +106,7 @@ class InterpreterHandler(DiamondHandler):
     async def post(self, site: str) -> None:
         """Its version, and which modules it lacks."""
         form = self.form(InterpreterForm)
-        self.answer(await self.service.interpreter(site, form.python, form.modules))
+        self.answer(await self.service.interpreter(site, form.python, form.modules, form.env, form.packages))
 
 
 class PlanHandler(DiamondHandler):
@@ -347,6 +348,7 @@ _ELSEWHERE = (
     *TOOL_ROUTES,
     *VERDICT_ROUTES,
     *DRAFT_ROUTES,
+    *DATA_ROUTES,
 )
 ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/status", StatusHandler),

@@ -19,7 +19,9 @@ from jupyter_diamond.model.task import Attempt
 from . import attempt_rows, eventlog
 from .schema import tasks
 
-_NOT_STARTED = (State.WAITING, State.SUBMITTING, State.SUBMIT_UNKNOWN, State.PENDING, State.CONFIGURING)
+_NOT_STARTED = (
+    State.WAITING, State.STAGING_IN, State.SUBMITTING, State.SUBMIT_UNKNOWN, State.PENDING, State.CONFIGURING,
+)  # fmt: skip
 
 
 class Following(NamedTuple):

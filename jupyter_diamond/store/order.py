@@ -18,8 +18,8 @@ def may_move(attempt: Attempt, to: State, said: Mapping[str, Any]) -> bool:
     now = attempt.state
     if now == to:
         return True
-    if now.terminal:
-        return False
+    if now.terminal or now is State.STAGING_OUT:  # the job of the latter is over, and there is no more news of it
+        return to.terminal and not now.terminal
     if said.get("requeued"):
         return True
     if to.phase is Phase.PENDING:

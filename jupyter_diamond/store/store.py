@@ -30,6 +30,8 @@ from .channels import Channels
 from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
+from .datasets import Datasets
+from .environments import EnvironmentBook
 from .groups import Groups
 from .model_calls import ModelCalls
 from .past_runs import past_runs
@@ -37,6 +39,7 @@ from .proposals import Proposals
 from .rows import stored, summaries_of
 from .schema import arrays, attempts, capabilities, tasks
 from .switches import Switches
+from .transfers import Transfers
 
 
 class Store:
@@ -58,7 +61,10 @@ class Store:
         self.budgets = Budgets(self._database)
         self.audit = AuditBook(self._database)
         self.switches = Switches(self._database)
+        self.datasets = Datasets(self._database)
+        self.transfers = Transfers(self._database)
         self.model_calls = ModelCalls(self._database)
+        self.environments = EnvironmentBook(self._database)
         self._tidied = -1
 
     def close(self) -> None:

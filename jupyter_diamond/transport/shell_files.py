@@ -10,6 +10,7 @@ import re
 import shlex
 
 from jupyter_diamond.errors import TransportError
+from jupyter_diamond.parsing.numbers import whole
 
 from .base import Completed
 
@@ -80,8 +81,8 @@ exit "${{st[1]}}\""""
         """The file's size; None when it does not exist."""
         file = shlex.quote(path)
         done = await self.run(_open_first(file, f"wc -c < {file}"), timeout_s=_FILE_TIMEOUT_S)
-        if done.exit == 0 and done.out.strip().isdigit():
-            return int(done.out)
+        if done.exit == 0 and (count := whole(done.out)) is not None:
+            return count
         if _absent(done, "No such file or directory", "Not a directory"):
             return None
         raise self._file_error(f"look at {path}", done)

@@ -302,6 +302,13 @@ export interface EventPage {
   cursor: number;
 }
 
+/** Which names a recursive transfer takes or leaves, first match first, as Globus Transfer has them. */
+export interface Filter {
+  method: 'include' | 'exclude';
+  name: string;
+  type: 'file' | 'dir' | null;
+}
+
 /** One question's answer. ``evidence`` are lines of the log, of accounting, of the receipt: foreign text. */
 export interface Finding {
   question: 'accepted' | 'started' | 'clean_log' | 'outputs' | 'size' | 'ended_well';
@@ -416,6 +423,16 @@ export interface HistorySeries {
   mine_running: (number | null)[];
 }
 
+/** A file that the task left. ``path`` is relative to the folder that its cell ran in, ``Manifest.folder``. */
+export interface KeptFile {
+  path: string;
+  bytes: number;
+  mtime: number;
+  sha256: string;
+  media_type: string;
+  patterns: number[];
+}
+
 /** What a kernel must keep to before it sends anything. All in bytes. */
 export interface Limits {
   value_bytes: number;
@@ -471,7 +488,17 @@ export interface Manifest {
   missing: MissingValue[];
   outputs_bytes: number;
   outputs_truncated: boolean;
+  folder: string;
+  files: KeptFile[];
+  files_count: number;
+  files_bytes: number;
+  files_left_out: number;
+  files_unmatched: number[];
+  files_note: string;
+  files_sha256: string;
   python: string;
+  packages: { [key: string]: string };
+  modules: string[];
   host: string;
   started_at: number;
   ended_at: number;
@@ -624,6 +651,19 @@ export interface PartitionPolicy {
 
 /** The four things a user needs to tell apart. */
 export type Phase = 'PENDING' | 'RUNNING' | 'ENDED' | 'UNKNOWN';
+
+/** How far it is. None: not known (yet). ``bytes_sent`` counts what was sent again, too. */
+export interface Progress {
+  bytes_total: number | null;
+  bytes_done: number;
+  files_total: number | null;
+  files_done: number;
+  files_skipped: number;
+  bytes_sent: number | null;
+  faults: number;
+  rate: number | null;
+  eta_s: number | null;
+}
 
 /** One act that an agent wants to do, as it is shown to the user before anything happens. */
 export interface Proposal {
@@ -961,7 +1001,7 @@ export interface TaskVerdict {
 
 /** What an approval is bound to. Everything that decides what happens and what it costs is in here. */
 export interface Terms {
-  act: 'submit' | 'submit_group' | 'replan' | 'cancel' | 'hold' | 'release' | 'smoke' | 'put_file' | 'execute' | 'mismatch';
+  act: 'submit' | 'submit_group' | 'replan' | 'cancel' | 'hold' | 'release' | 'smoke' | 'put_file' | 'execute' | 'mismatch' | 'transfer' | 'cancel_transfer' | 'register_data';
   subject: string;
   site: string | null;
   partition: string | null;
@@ -974,6 +1014,50 @@ export interface Terms {
   members: number | null;
   data: string[];
   arguments: { [key: string]: string };
+}
+
+/** A movement, as it is known. ``cause`` and ``next`` as an attempt has them; ``trouble`` while it goes on. */
+export interface Transfer {
+  id: string;
+  request: TransferRequest;
+  mover: 'globus' | 'rsync' | 'stream' | 'chunks' | 'copy';
+  why: string;
+  state: 'waiting' | 'submitting' | 'active' | 'stalled' | 'paused' | 'needs_you' | 'placing' | 'succeeded' | 'failed' | 'cancelled';
+  progress: Progress;
+  submission_id: string | null;
+  native_id: string | null;
+  trouble: string;
+  link: string;
+  cause: string;
+  next: string;
+  fault: 'missing' | 'permission' | 'no_space' | 'no_way' | 'corrupt' | 'changed' | 'late' | 'needs_you' | 'refused' | 'broken' | null;
+  evidence: string[];
+  digest: string | null;
+  log: string[];
+  cancel_requested_by: string | null;
+  created_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  deadline: string;
+  state_since: string;
+  version: number;
+}
+
+/** What is asked for. ``client_token`` makes it idempotent: the same token always gives the same transfer. */
+export interface TransferRequest {
+  client_token: string;
+  source: Location;
+  destination: Location;
+  files: string[];
+  filters: Filter[];
+  sync: 'exists' | 'size' | 'mtime' | 'checksum' | null;
+  verify: boolean;
+  deadline_s: number;
+  purpose: 'stage_in' | 'stage_out' | 'user' | 'agent';
+  dataset: string | null;
+  task: string | null;
+  attempt: number | null;
+  by: string | null;
 }
 
 /** One rule's answer for one candidate. */

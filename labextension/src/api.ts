@@ -23,7 +23,8 @@ import type {
   Status,
   Task,
   TaskSummary,
-  TaskVerdict
+  TaskVerdict,
+  Transfer
 } from './api-types';
 
 const ROOT = 'jupyter_diamond/api';
@@ -155,6 +156,15 @@ export class PoolApi {
 
   logout(): Promise<Login> {
     return this._ask('login', {}, undefined, 'DELETE');
+  }
+
+  /** Those under way, newest first. */
+  async transfers(): Promise<Transfer[]> {
+    return (await this._ask<{ transfers: Transfer[] }>('transfers', { active: 'true', limit: 100 })).transfers;
+  }
+
+  cancelTransfer(id: string): Promise<Transfer> {
+    return this._ask(`transfers/${encodeURIComponent(id)}/cancel`, {}, {});
   }
 
   /** As it is now, with what is different from what was proposed. */

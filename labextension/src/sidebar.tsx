@@ -12,6 +12,7 @@ import type { ScreenName } from './screens/registry';
 import { useSignal } from './signal';
 import { Folds, SitesView } from './sites';
 import { SeeAll, TasksView } from './tasks';
+import { TransfersView } from './transfers';
 
 export const SIDEBAR_ID = 'jupyter-diamond-sidebar';
 
@@ -114,6 +115,7 @@ function Panel(props: { options: SidebarOptions; folds: Folds }): JSX.Element {
         {known && <Identity pool={pool} />}
       </section>
       {known && <TasksView pool={pool} openTask={openTask} openGroup={openGroup} seeAll={() => openScreen('tasks')} />}
+import { TransfersView } from './transfers';
       {known && <AgentsView pool={pool} />}
       <Announcer pool={pool} />
     </>

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from canned_pool import GB, ago
 
+from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.charge import AccountCharges, Charges, SpendingCap, Spent
 from jupyter_diamond.model.forecast import Forecast
 from jupyter_diamond.model.history import HistorySeries, SiteHistory
@@ -24,6 +25,13 @@ PROBLEMS = {
     "offline": "{} could not be reached: no route to host. Check your network, then ask again.",
     "needs_login": "You are logged out of Globus. Log in to see {}.",
 }
+
+
+def answer(path: str, snapshot: Snapshot, spent: Charges, site: str) -> Value | None:
+    """What the REST API answers to the wall; None where the path is another's."""
+    if path == "sites/history":
+        return history(snapshot, site)
+    return {"sites": snapshot, "outlook": outlook(snapshot), "charges": spent}.get(path)
 
 
 def many(sites: int, partitions: int, name: str | None = None) -> Snapshot:
@@ -78,9 +86,12 @@ def outlook(snapshot: Snapshot) -> Outlook:
             unknown = free is None
             places.append(
                 OutlookPlace(
-                    site=site.site, partition=record.partition, unit=unit, forecast=None if refused or unknown else forecast,
+                    site=site.site,
+                    partition=record.partition,
+                    unit=unit,
+                    forecast=None if refused or unknown else forecast,
                     why="Your account is not allowed there." if refused else "",
-                )  # fmt: skip
+                )
             )
     return Outlook(made_at=ago(1), places=tuple(places))
 
@@ -95,8 +106,14 @@ def history(snapshot: Snapshot, name: str) -> SiteHistory:
         total = float(total or 100)
         free = tuple(total * (0.5 + 0.45 * math.sin(at / (9 + n))) for at in times)
         series.append(
-            HistorySeries(partition=record.partition, unit=unit, at=tuple(start + timedelta(seconds=600 * at) for at in times),
-                          readings=(10,) * len(times), free=free, total=(total,) * len(times))  # fmt: skip
+            HistorySeries(
+                partition=record.partition,
+                unit=unit,
+                at=tuple(start + timedelta(seconds=600 * at) for at in times),
+                readings=(10,) * len(times),
+                free=free,
+                total=(total,) * len(times),
+            )
         )
     return SiteHistory(site=name, since=start, span_s=600, series=tuple(series))
 

@@ -22,6 +22,7 @@ from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.proposal import AgentSwitch, Proposal, StandingBudget
 from jupyter_diamond.model.states import Phase, State
+from jupyter_diamond.model.transfer import Transfer
 from jupyter_diamond.model.views import ErrorView, EventPage, Limits, LogChunk, Status
 
 SCHEMA = "https://schema.jupyter-diamond.org/pool/v1"
@@ -31,7 +32,7 @@ EVENT_SCHEMA = {
     "title": "Something of the pool changed",
     "type": "object",
     "properties": {
-        "kind": {"enum": ["task", "group", "site", "login", "proposal", "agents"]},
+        "kind": {"enum": ["task", "group", "site", "login", "proposal", "agents", "transfer"]},
         "id": {"type": "string"},
         "version": {"type": "integer"},
     },
@@ -120,6 +121,7 @@ class Stub:
         self.logs = {"t-fit": "".join(f"epoch {n}  loss {1 / (n + 3):.3f}\n" for n in range(14))}
         self.login = FakeLogin()
         self.agents = FakeAgents()
+        self.transfers: dict[str, Transfer] = {}
         self.status = 200
         self.seq = 20
         self.asked: dict[str, int] = {}
@@ -146,28 +148,34 @@ class Stub:
     def _change(self, what: str, order: dict[str, Any]) -> tuple[str, str] | None:
         if what == "agents":
             return self.agents.order(order)
+        if what == "transfer":
+            made = canned.transfer(**order)
+            self.transfers[made.id] = made
+            return ("transfer", made.id)
         if what == "login":
             self.login.order(order)
             return ("login", "login")
         if what == "group":
-            made = canned.group(version=self.seq, **order)
-            self.groups[made.id] = made
-            return ("group", made.id)
+            grouped = canned.group(version=self.seq, **order)
+            self.groups[grouped.id] = grouped
+            return ("group", grouped.id)
         if what == "fill":
             return self._fill(order["count"], order.get("name", "bulk"))
+        if what in ("sites", "charges", "empty", "site"):
+            return self._wall(what, order)
+        return self._move(**order)
+
+    def _wall(self, what: str, order: dict[str, Any]) -> tuple[str, str]:
         if what == "sites":
             self.sites = canned_wall.many(**order)
-            return ("site", "all")
-        if what == "charges":
+        elif what == "charges":
             self.charges = canned_wall.charges(**order)
             return ("task", "charged")
-        if what == "empty":
+        elif what == "empty":
             self.tasks, self.groups, self.sites = {}, {}, canned_wall.many(0, 0)
-            return ("site", "all")
-        if what == "site":
+        else:
             self.sites = self.sites.model_copy(update={"sites": tuple(self._site(s, order) for s in self.sites.sites)})
-            return ("site", order["site"])
-        return self._move(**order)
+        return ("site", order.get("site", "all"))
 
     def _site(self, site: Any, order: dict[str, Any]) -> Any:
         if site.site != order["site"]:
@@ -227,21 +235,20 @@ class Api(APIHandler):
         if stub.status != 200:
             return self._refuse(stub.status)
         head, _, rest = path.partition("/")
+        found = canned_wall.answer(path, stub.sites, stub.charges, self.get_argument("site", ""))
         if head == "status":
             limits = Limits(value_bytes=1, bundle_bytes=1, inline_result_bytes=1)
             active = sum(not task.state.terminal for task in stub.tasks.values())
-            return self._answer(Status(version="0", advances_work=True, lease_holder="stub", store_path="-", limits=limits,
-                                       active_tasks=active, newest_event=stub.seq))  # fmt: skip
-        if path == "sites/history":
-            return self._answer(canned_wall.history(stub.sites, self.get_argument("site")))
-        if head == "sites":
-            return self._answer(stub.sites)
-        if head == "outlook":
-            return self._answer(canned_wall.outlook(stub.sites))
-        if head == "charges":
-            return self._answer(stub.charges)
+            found = Status(version="0", advances_work=True, lease_holder="stub", store_path="-", limits=limits,
+                           active_tasks=active, newest_event=stub.seq)  # fmt: skip
+        if found is not None:
+            return self._answer(found)
         if head == "login":
             return self._login(stub.login.state)
+        if head == "transfers":
+            return self._answer(
+                {"transfers": [t.model_dump(mode="json") for t in stub.transfers.values() if not t.ended]}
+            )
         if head in ("proposals", "budgets", "agents"):
             return self._answer(stub.agents.get(path.split("/"), self.get_argument("standing", "")))
         return self._groups(*rest.split("/")) if head == "groups" else self._tasks(rest)
@@ -335,20 +342,26 @@ class Api(APIHandler):
             self._log_in(path, json.loads(self.request.body))
             return
         ident, act = path.split("/")[1:]
+        if path.startswith("transfers"):
+            tell(self, self.stub.do({"do": "transfer", "ident": ident, "cancel_requested_by": "you"}))
+            self._answer(self.stub.transfers[ident])
+            return
+        if path.startswith("groups"):
+            told = {
+                "cancel": {"cancel_requested_by": "you"},
+                "hold": {"held_by": "you"},
+                "release": {"held_by": None},
+                "replan": {},
+            }
+            tell(self, self.stub.do({"do": "group", **told[act]}))
+            self._answer(self.stub.groups[ident])
+            return
         if act == "replan" and self.stub.tasks[ident].phase is not Phase.PENDING:
             self.set_status(409)
             self._answer(ErrorView(code="conflict", message=f"{self.stub.tasks[ident].name} has started."))
             return
-        if act == "replan":
-            tell(self, self.stub.do({"do": "move", "task": ident, "state": "waiting"}))
-            self._answer(self.stub.tasks[ident])
-            return
-        if path.startswith("groups"):
-            told = {"cancel": {"cancel_requested_by": "you"}, "hold": {"held_by": "you"}, "release": {"held_by": None}}
-            tell(self, self.stub.do({"do": "group", **told[act]}))
-            self._answer(self.stub.groups[ident])
-            return
-        tell(self, self.stub.do({"do": "move", "task": ident, "state": "cancelled", "cause": "Cancelled by you."}))
+        done = {"state": "waiting"} if act == "replan" else {"state": "cancelled", "cause": "Cancelled by you."}
+        tell(self, self.stub.do({"do": "move", "task": ident, **done}))
         self._answer(self.stub.tasks[ident])
 
     def _word(self, path: list[str], form: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jupyter_diamond.errors import ParseError, SchedulerError
@@ -158,5 +158,7 @@ def test_what_a_job_was_given_is_read_where_accounting_says_it(text):
 
 
 @given(TEXT)
+@example("cpu=²")
+@example("cpu=" + "9" * 5000)
 def test_any_text_about_what_a_job_was_given_costs_no_row(text):
     slurm_jobs.allocated(text)

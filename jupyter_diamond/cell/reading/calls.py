@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from jupyter_diamond.parsing import numbers
+
 from .facts import Named, Shown, Sized
 from .literals import fold, item_bytes, items, text, whole
 from .shell import variable
@@ -148,7 +150,7 @@ def _lightning(reader: Reader, node: ast.Call, line: str) -> None:
         reader.facts.no_gpu.append(line)
     elif "devices" in said:
         many = devices in (-1, "-1", "auto", None)
-        reader.facts.gpus.append(Shown(None if many else int(str(devices)) if str(devices).isdigit() else None, line))
+        reader.facts.gpus.append(Shown(None if many else numbers.whole(str(devices)), line))
     if said.get("accelerator") in ("gpu", "cuda"):
         reader.facts.gpu.append(line)
     if strategy.startswith(("ddp", "fsdp", "deepspeed")):

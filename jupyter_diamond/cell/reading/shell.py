@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from jupyter_diamond.parsing.numbers import whole
+
 from .facts import CodeFacts, Shown
 
 LAUNCHERS = re.compile(
@@ -46,7 +48,7 @@ def _read_line(line: str, facts: CodeFacts) -> None:
 
 def _gpu_launcher(line: str, word: str, shown: str, facts: CodeFacts) -> None:
     per_node = _PER_NODE.search(line) or (_ACCELERATE.search(line) if word.startswith("accelerate") else None)
-    count = int(per_node.group(1)) if per_node and per_node.group(1).isdigit() else None
+    count = whole(per_node.group(1)) if per_node else None
     facts.data_parallel.append(shown)
     facts.gpus.append(Shown(count, shown))
     facts.gpu.append(shown)
@@ -72,7 +74,7 @@ def variable(name: str, value: str, shown: str, facts: CodeFacts) -> None:
         elif re.fullmatch(r"\d+(,\d+)*", value):
             facts.gpus.append(Shown(value.count(",") + 1, shown))
             facts.gpu.append(shown)
-    elif name.endswith("_NUM_THREADS") and value.isdigit() and 0 < int(value) <= 100_000:
+    elif name.endswith("_NUM_THREADS") and 0 < (whole(value) or 0) <= 100_000:
         facts.workers.append(Shown(int(value), shown))
 
 

@@ -112,7 +112,8 @@ class GroupDesk:
         engine, shares = self._engine(), list[Share]()
         for share in first.shares:
             place = share.first.array
-            folder = await engine.folder_for(share.first) if place is not None else None
+            wanted = asked.request.envelope
+            folder = await engine.folder_for(share.first, wanted) if place is not None else None
             with uncollected():
                 shares.append(share if folder is None else share.announced(folder))
         return first._replace(shares=tuple(shares))

@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
+from jupyter_diamond.parsing.numbers import whole
+
 _NO_LIMIT = 1 << 60
 """cgroup v1 writes 'no limit' as a huge number."""
 _GPU_TIMEOUT_S = 15.0
@@ -25,18 +27,19 @@ def cpus(root: Path = Path("/")) -> int:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for folder in _groups(root, "cpu"):
         quota = _words(folder / "cpu.max") or _words(folder / "cpu.cfs_quota_us") + _words(folder / "cpu.cfs_period_us")
-        if len(quota) == 2 and all(word.isdigit() for word in quota) and int(quota[1]):
-            count = min(count, int(quota[0]) // int(quota[1]))
+        most, period = (whole(word) for word in quota) if len(quota) == 2 else (None, None)
+        if most is not None and period:
+            count = min(count, most // period)
     return max(count, 1)
 
 
 def memory_bytes(root: Path = Path("/")) -> int | None:
     """Memory that may be used in all: the smallest limit above us, or what the machine has. None: cannot say."""
     limits = [
-        int(words[0])
+        limit
         for folder in _groups(root, "memory")
         for name in ("memory.max", "memory.limit_in_bytes")
-        if (words := _words(folder / name)) and words[0].isdigit()
+        if (words := _words(folder / name)) and (limit := whole(words[0])) is not None
     ]
     total = _meminfo(root, "MemTotal") or _installed()
     known = [limit for limit in [*limits, total] if limit is not None and limit < _NO_LIMIT]
@@ -49,8 +52,9 @@ def memory_free_bytes(root: Path = Path("/")) -> int | None:
     for folder in _groups(root, "memory"):
         for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
             most, used = _words(folder / limit), _words(folder / usage)
-            if most and used and most[0].isdigit() and int(most[0]) < _NO_LIMIT:
-                left = max(int(most[0]) - int(used[0]) + _cache(folder), 0)
+            limit_bytes = whole(most[0]) if most and used else None
+            if limit_bytes is not None and limit_bytes < _NO_LIMIT:
+                left = max(limit_bytes - int(used[0]) + _cache(folder), 0)
                 free = left if free is None else min(free, left)
     return free
 
@@ -84,7 +88,7 @@ def gpus() -> tuple[Gpu, ...]:
             return ()
         raise OSError(f"nvidia-smi failed: {said[:200]}")
     rows = [row.partition(",") for row in answer.stdout.decode("utf-8", "backslashreplace").splitlines()]
-    return tuple(Gpu(int(index), name.strip()) for index, _, name in rows if index.strip().isdigit())
+    return tuple(Gpu(at, name.strip()) for index, _, name in rows if (at := whole(index)) is not None)
 
 
 def name() -> str:

@@ -14,6 +14,7 @@ from jupyter_diamond.errors import SchedulerError, SubmitOutputUnreadable, Submi
 from jupyter_diamond.model.jobs import JobReading, JobRequest, JobRow, NativeJob
 from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import NO_LIMIT, FreeNode, NodeShape, Record, SiteReading
+from jupyter_diamond.parsing.numbers import whole
 from jupyter_diamond.schedulers.batch_script import body, shebang
 from jupyter_diamond.transport.base import Completed
 
@@ -40,7 +41,7 @@ class ProcessScheduler:
         """The machine as a site with one partition of one node."""
         rows, _ = _rows(answer)
         facts = {fields[1]: US.join(fields[2:]) for fields in rows if fields[0] == "fact" and len(fields) > 2}
-        number = {name: int(text) for name, text in facts.items() if text.isdigit()}
+        number = {name: count for name, text in facts.items() if (count := whole(text)) is not None}
         cpus, memory, gpus = number.get("cpus"), number.get("memory_bytes"), number.get("gpus")
         record = Record(
             site=site,

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
+from jupyter_diamond.parsing.numbers import whole
+
 from . import machine
 
 KEEP_ENDED_S = 30 * 86400.0
@@ -80,7 +82,7 @@ class Job:
     def number(self) -> int:
         """Its place in the line."""
         digits = self.id[1:].partition("-")[0]
-        return int(digits) if digits.isdigit() else 0
+        return whole(digits) or 0
 
     def ticket(self) -> Ticket | None:
         """What was asked; None when the job is gone."""

@@ -11,6 +11,7 @@ from jupyter_diamond.model.jobs import JobReading, JobRequest, JobRow, NativeJob
 from jupyter_diamond.model.queue import SiteQueue
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.parsing import slurm_jobs, slurm_sections, slurm_site, slurm_submit, slurm_trial
+from jupyter_diamond.parsing.numbers import whole
 from jupyter_diamond.parsing.slurm_sections import Section
 from jupyter_diamond.transport.base import Completed
 
@@ -76,9 +77,9 @@ class SlurmScheduler:
         sections = self._sections(answer)
         clocks = {section.cluster: section.text.strip() for section in sections if section.name == "clock"}
         return tuple(
-            slurm_submit.expected_wait(section.text, clock=int(clock))
-            if (clock := clocks[section.cluster]).isdigit()
-            else None
+            None
+            if (clock := whole(clocks[section.cluster])) is None
+            else slurm_submit.expected_wait(section.text, clock=clock)
             for section in sections
             if section.name == "estimate" and section.cluster in clocks
         )

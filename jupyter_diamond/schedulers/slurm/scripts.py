@@ -16,6 +16,7 @@ from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.jobs import JobRequest, NativeJob
 from jupyter_diamond.parsing import slurm_jobs
 from jupyter_diamond.parsing.jobids import ranges
+from jupyter_diamond.parsing.numbers import whole
 from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.parsing.slurm_probe import NODE_FIELDS
 from jupyter_diamond.parsing.slurm_sections import FIELD
@@ -186,8 +187,9 @@ def _members(ids: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]:
     others, arrays = [], dict[str, list[int]]()
     for job_id in ids:
         base, _, at = job_id.partition("_")
-        if at.isdigit() and at == str(int(at)):
-            arrays.setdefault(base, []).append(int(at))
+        place = whole(at)
+        if place is not None and at == str(place):
+            arrays.setdefault(base, []).append(place)
         else:
             others.append(job_id)
     return others, arrays
