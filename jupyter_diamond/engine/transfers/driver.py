@@ -130,7 +130,7 @@ class TransferDriver:
         transfer = await self._change(
             transfer.id, "transfer.state_changed", state=state, log=(f"{how}: {transfer.why}",), **begins
         )
-        pace, tries = Pace(1.0, 60.0), 0
+        pace, tries = Pace(0.2, 60.0), 0
         while not transfer.ended:
             try:
                 moved = await self._try(transfer)
