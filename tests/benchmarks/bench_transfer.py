@@ -1,6 +1,6 @@
 """Durable transfers against bare rsync, in the same run: 1,000 small files and one large one, between loopback sites.
 
-Run: python -m tests.benchmarks.bench_transfer   (GB=2 ROUNDS=3 KIND=small|large). Two real OpenSSH servers stand for two
+Run: python -m tests.benchmarks.bench_transfer   (GB=2 TIMES=3 KIND=small|large). Two real OpenSSH servers stand for two
 sites; both programs reach them with the same key and ciphers. Seconds are medians of rounds that take turns.
 
 Where both ends are sites, rsync has no way of its own: whoever uses it copies to this machine, then from it.
@@ -28,7 +28,7 @@ from jupyter_diamond.settings import DiamondEngine, DiamondLimits, DiamondSites,
 from tests.benchmarks.table import load, median, verdict
 from tests.live.sshd import Sshd, login_nodes
 
-GB, ROUNDS = float(os.environ.get("GB", "2")), int(os.environ.get("ROUNDS", "3"))
+GB, ROUNDS = float(os.environ.get("GB", "2")), int(os.environ.get("TIMES", "3"))
 MOST = 1.1
 FILES = 1000
 AGAIN_S = 2.0

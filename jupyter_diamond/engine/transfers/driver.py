@@ -161,6 +161,10 @@ class TransferDriver:
             if not moving.done():
                 raise _late(transfer)
             return moving.result()
+        except DiamondError:
+            if (progress := meter.read(time.monotonic())) is not None:  # what it has sent is sent, also in vain
+                await self._change(transfer.id, progress=progress, durable=False)
+            raise
         finally:
             await end({telling, moving})
             if not moving.cancelled():
