@@ -85,9 +85,7 @@ class Listing:
     @property
     def digest(self) -> str:
         """Tells cheaply whether anything has changed: over names, sizes and times. No digest of any content."""
-        lines = (f"{path}\0{e.bytes}\0{e.mtime_ns}\0".encode("utf-8", "surrogateescape")
-                 for path, e in sorted(self.files.items()))  # fmt: skip
-        return _sha256(lines)
+        return fingerprint(self.files)
 
     @property
     def newest_ns(self) -> int | None:
@@ -100,6 +98,14 @@ def _sha256(pieces: Iterable[bytes]) -> str:
     for piece in pieces:
         whole.update(piece)
     return f"sha256:{whole.hexdigest()}"
+
+
+def fingerprint(files: Mapping[str, Entry]) -> str:
+    """``sha256:…`` over names, sizes and times of files."""
+    return _sha256(
+        f"{path}\0{entry.bytes}\0{entry.mtime_ns}\0".encode("utf-8", "surrogateescape")
+        for path, entry in sorted(files.items())
+    )
 
 
 def tree_digest(digests: Mapping[str, str]) -> str:

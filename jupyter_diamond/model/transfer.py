@@ -95,6 +95,9 @@ class Transfer(Value):
     evidence: tuple[str, ...] = ()
     digest: str | None = None
     """``sha256:…`` over what arrived, where it was made."""
+    compared: tuple[str, str] | None = None
+    """What tells cheaply whether anything has changed at source and destination (names, sizes, times) since the last
+    time that all of it was found the same by checksum: then nothing is read again."""
     log: tuple[str, ...] = ()
     """What was done, one line a step, the newest last; at most 200."""
     cancel_requested_by: str | None = None

@@ -58,27 +58,39 @@ class Bench:
         assert done.state == "succeeded", done.cause
         return time.perf_counter() - start, done
 
-    def rsync(self, source: str, destination: str, data: Path, to: Path, *more: str) -> float:
+    def rsync(self, source: str, destination: str, data: Path, to: Path) -> float:
         """Seconds of bare rsync; by way of this machine where both ends are sites."""
         start = time.perf_counter()
         if "home" not in (source, destination):
             between = self.folder / "between"
-            self._rsync(source, "home", data, between, more)
-            self._rsync("home", destination, between, to, more)
+            self._rsync(source, "home", data, between)
+            self._rsync("home", destination, between, to)
             seconds = time.perf_counter() - start
             clear(between)
             return seconds
-        self._rsync(source, destination, data, to, more)
+        self._rsync(source, destination, data, to)
         return time.perf_counter() - start
 
-    def _rsync(self, source: str, destination: str, data: Path, to: Path, more: tuple[str, ...]) -> None:
+    def sha256sum(self, source: str, destination: str, data: Path, to: Path) -> float:
+        """Seconds until sha256sum has read both, at the same time, each where it lies."""
+        start = time.perf_counter()
+        reading = []
+        for site, path in ((source, data), (destination, to)):
+            words = f"find {path} -type f -exec sha256sum {{}} +"
+            ssh = ["ssh", "-F", str(self.folder / "direct"), "-T", "-o", "BatchMode=yes", site]
+            argv = ["sh", "-c", words] if site == "home" else [*ssh, words]
+            reading.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL))
+        assert [each.wait(600) for each in reading] == [0, 0]
+        return time.perf_counter() - start
+
+    def _rsync(self, source: str, destination: str, data: Path, to: Path) -> None:
         slash = "/" if data.is_dir() else ""
         names = [
             (f"{site}:" if site != "home" else "") + str(path) + slash
             for site, path in ((source, data), (destination, to))
         ]
         ssh = f"ssh -F {self.folder / 'direct'} -T -o BatchMode=yes"
-        subprocess.run(["rsync", "-a", *more, "-e", ssh, *names], check=True, timeout=600)
+        subprocess.run(["rsync", "-a", "-e", ssh, *names], check=True, timeout=600)
 
 
 def clear(path: Path) -> None:
@@ -92,13 +104,13 @@ async def compare(bench: Bench, name: str, source: str, destination: str, data: 
     """One row with its re-run."""
     to = bench.folder / "to" / "there"
     to.parent.mkdir(exist_ok=True)
-    seconds: dict[str, list[float]] = {"rsync": [], "ours": [], "rsync -c after": [], "verified": []}
+    seconds: dict[str, list[float]] = {"rsync": [], "ours": [], "sha256sum": [], "verified": []}
 
     async def rsync() -> float:
         return bench.rsync(source, destination, data, to)
 
     async def rsync_verified() -> float:
-        return bench.rsync(source, destination, data, to) + bench.rsync(source, destination, data, to, "-c")
+        return bench.rsync(source, destination, data, to) + bench.sha256sum(source, destination, data, to)
 
     async def ours() -> float:
         return (await bench.ours(source, destination, data, to, sync=None, verify=False))[0]
@@ -107,19 +119,21 @@ async def compare(bench: Bench, name: str, source: str, destination: str, data: 
         return (await bench.ours(source, destination, data, to, sync=None))[0]
 
     acts: dict[str, Callable[[], Awaitable[float]]] = {
-        "rsync": rsync, "ours": ours, "rsync -c after": rsync_verified, "verified": verified,
+        "rsync": rsync, "ours": ours, "sha256sum": rsync_verified, "verified": verified,
     }  # fmt: skip
     for _ in range(ROUNDS):
         for kind, act in acts.items():
             clear(to)
             seconds[kind].append(await act())
     again, done = await bench.ours(source, destination, data, to, sync="mtime")
+    same, _ = await bench.ours(source, destination, data, to)
     middle = {kind: median(values) for kind, values in seconds.items()}
-    plain, sure = middle["ours"] / middle["rsync"], middle["verified"] / middle["rsync -c after"]
+    plain, sure = middle["ours"] / middle["rsync"], middle["verified"] / middle["sha256sum"]
     print(
         f"{name:34} {middle['rsync']:7.2f} {middle['ours']:7.2f} {plain:6.2f}x {verdict(plain, MOST):6}"
-        f" {middle['rsync -c after']:8.2f} {middle['verified']:8.2f} {sure:6.2f}x {verdict(sure, MOST):6}"
-        f" {again:6.2f} {done.progress.bytes_sent:5} {verdict(again, AGAIN_S)}  ({done.mover})",
+        f" {middle['sha256sum']:8.2f} {middle['verified']:8.2f} {sure:6.2f}x {verdict(sure, MOST):6}"
+        f" {again:6.2f} {done.progress.bytes_sent:5} {verdict(again, AGAIN_S)} {same:6.2f}"
+        f" {verdict(same, AGAIN_S)}  ({done.mover})",
         flush=True,
     )
     clear(to)
@@ -172,7 +186,7 @@ async def run(folder: Path, nodes: dict[str, Sshd]) -> None:
 def main() -> None:
     print(load())
     print(
-        f"{'':34} {'rsync':>7} {'ours':>7} {'':14} {'+ rsync -c':>9} {'verified':>8} {'':15} {'again':>5} {'bytes':>5}"
+        f"{'':34} {'rsync':>7} {'ours':>7} {'':14} {'+sha256':>8} {'verified':>8} {'':15} {'again':>5} {'bytes':>5} {'':3} {'again, by checksum'}"
     )
     with tempfile.TemporaryDirectory(prefix="diamond-bench-") as name:
         folder = Path(name)

@@ -62,6 +62,25 @@ async def test_what_comes_wrong_each_time_is_given_up(room, tmp_path, monkeypatc
     assert (done.state, done.fault, (tmp_path / "to").exists()) == ("failed", "corrupt", False)
 
 
+async def test_what_was_found_the_same_is_read_again_only_when_it_may_have_changed(room, tmp_path):
+    desk = await room.open()
+    tree(tmp_path, {"from/x": b"1", "from/y": b"y"})
+    wanted = (home(tmp_path / "from"), home(tmp_path / "to"))
+    first = await desk.wait((await desk.start(asked(*wanted))).id)
+    assert first.compared is not None
+    there = tmp_path / "to" / "x"
+    when = there.stat().st_mtime_ns
+    there.write_bytes(b"2")
+    os.utime(there, ns=(when, when))
+    unread = await desk.wait((await desk.start(asked(*wanted))).id)
+    assert (unread.progress.bytes_sent, there.read_bytes()) == (0, b"2"), (
+        "no program that writes leaves the time as it was"
+    )
+    os.utime(there, ns=(when, when + 1))
+    again = await desk.wait((await desk.start(asked(*wanted))).id)
+    assert (again.progress.bytes_sent, there.read_bytes()) == (1, b"1")
+
+
 @pytest.mark.sshd
 @pytest.mark.parametrize("kind", ["rsync", "stream"])
 async def test_a_line_that_is_cut_costs_only_what_was_under_way(far, nodes, tmp_path, kind):

@@ -76,9 +76,11 @@ class TransferDesk:
             _check_room(destination, found, there)
         now = time.time()
         size = DataSize(bytes=total, files=len(found.files)) if found is not None and total is not None else None
+        before = await self._ledger.do(self._ledger.store.transfers.like, request)
         transfer = Transfer(
             id=f"x{secrets.token_hex(5)}", request=request, mover=kind, why=why, created_at=from_epoch(now),
             deadline=from_epoch(now) + timedelta(seconds=request.deadline_s), state_since=from_epoch(now),
+            compared=before.compared if before is not None else None,
         )  # fmt: skip
         if size is not None:
             told = {"bytes_total": size.bytes, "files_total": size.files}
