@@ -201,7 +201,7 @@ class Movement:
     async def _until_ended(self) -> Json:
         began = self._moved_at = time.monotonic()
         while True:
-            task = await self._document(self._pace.pause(time.monotonic() - began) / 2)
+            task = await self._document(self._pace.pause(time.monotonic() - began) * 0.75)
             self._move.tell(self._progress(task))
             if task["status"] == "SUCCEEDED":
                 return task
