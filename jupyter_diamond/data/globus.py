@@ -10,13 +10,13 @@ from typing import Any
 from jupyter_diamond.errors import DataProblem, GlobusProblem
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.data import DataSize
-from jupyter_diamond.model.transfer import MoverKind, Progress
+from jupyter_diamond.model.transfer import MoverKind, Progress, TransferNeed
 
 from . import globus_task
 from .base import End, Move, Moved
 from .globus_calls import FOLDERS, Calls
 from .globus_document import Plan, collection_path, document, plan_of, size_of
-from .globus_needs import Need, needs_of
+from .globus_needs import needs_of
 from .globus_patience import Bell, Patience
 from .globus_placing import discard, make_room, put_in_place
 from .globus_task import Json
@@ -70,7 +70,7 @@ class GlobusMover:
                 return None
             raise DataProblem(problem.message, kind="refused", evidence=problem.evidence) from problem
 
-    async def preconditions(self, source: End, destination: End) -> tuple[Need, ...]:
+    async def preconditions(self, source: End, destination: End) -> tuple[TransferNeed, ...]:
         """What must be given or known before anything can move from one to the other; nothing is submitted."""
         return await needs_of(self._globus, self.calls, source, destination)
 

@@ -13,6 +13,7 @@ Json = Mapping[str, Any]
 ACTIVITY = "https://app.globus.org/activity/"
 
 _KINDS: tuple[tuple[str, DataFault], ...] = (
+    ("CREDENTIAL", "refused"),
     ("NOT_FOUND", "missing"), ("NO_SUCH", "missing"), ("PERMISSION", "permission"), ("NOT_ALLOWED", "permission"),
     ("QUOTA", "no_space"), ("SPACE", "no_space"), ("EXPIRED", "late"), ("CHECKSUM", "corrupt"),
     ("CHANGED", "changed"), ("DIRECTORY", "refused"), ("CANCEL", "refused"),
@@ -22,7 +23,7 @@ _HOPELESS: frozenset[DataFault] = frozenset({"missing", "permission", "no_space"
 _ADVICE: dict[DataFault, str] = {
     "missing": "Correct the path, or wait until it is there, then %diamond transfer again.",
     "permission": "Have it opened to you, or choose another place, then %diamond transfer again.",
-    "no_space": "Make room there, then %diamond transfer again: what has arrived is not sent twice.",
+    "no_space": "Make room there, then %diamond transfer again.",
     "late": "Give it more time: %diamond transfer again, with a longer deadline.",
     "corrupt": "Look at the disks of both ends, then %diamond transfer again.",
 }

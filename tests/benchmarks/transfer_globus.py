@@ -33,7 +33,7 @@ from tests.live.globus import COMPUTE, TRANSFER, Collection, StandIn
 
 from .table import load, median, verdict
 
-FILES, SMALL, LARGE = 1000, 4096, int(os.environ.get("LARGE", 2 << 30))
+FILES, SMALL, LARGE = 1000, 4096, int(os.environ.get("LARGE", "0")) or 2 << 30
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 LIMIT, AGAIN_S = 1.1, 2.0
 

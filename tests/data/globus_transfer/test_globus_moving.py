@@ -157,6 +157,17 @@ async def test_how_large_the_source_is_can_be_seen_without_a_shell(between):
     assert (await between.mover.look(missing)).kind == "missing"
 
 
+@pytest.mark.parametrize(("path", "kind"), [
+    ("/in", "folder"), ("/", "folder"), ("/in/x.bin", "file"), ("/in/sub/", "folder"), ("/gone", "missing"),
+    ("/gone/deeper", "missing"), ("/~/in/x.bin", "file"), ("/~/", "folder"),
+])  # fmt: skip
+async def test_a_collection_that_cannot_tell_of_one_path_lists_its_folder(between_of, path, kind):
+    between = between_of()
+    between.write(**TREE)
+    for between.a.stats in (True, False):
+        assert (await between.mover.calls.look(between.a.id, path)).kind == kind
+
+
 async def test_several_are_asked_for_in_one_question(between_of, tmp_path):
     """The service counts requests: whoever moves much does not ask for each."""
     between = between_of(shell=False)
