@@ -53,6 +53,12 @@ def stalled(task: Json) -> bool:
     return task["status"] == "ACTIVE" and task.get("is_ok") is False
 
 
+def mark(task: Json) -> str:
+    """Changes whenever something has happened: sent, compared, verified, found."""
+    counted = ("bytes_transferred", "bytes_checksummed", "files", "files_transferred", "files_skipped", "directories")
+    return " ".join(str(task[name]) for name in counted)
+
+
 def nice(task: Json) -> str:
     """What Globus says of its state, as one line."""
     said = str(task.get("nice_status_short_description") or task.get("nice_status") or "it does not say why")

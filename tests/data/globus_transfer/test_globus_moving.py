@@ -124,6 +124,14 @@ async def test_an_empty_folder_is_moved_too(between):
     assert (between.b.root / "out" / "empty").is_dir()
 
 
+async def test_links_are_left_out_and_the_log_says_so(between):
+    between.write(**TREE)
+    (between.a.root / "in" / "link").symlink_to("/etc")
+    moved = await between.move()
+    assert between.found() == tree()
+    assert any("Left out: 1 symbolic links" in line for line in moved.log)
+
+
 async def test_a_file_and_a_folder_do_not_replace_each_other(between):
     between.write(**TREE)
     (between.b.root / "out").write_text("a file")
