@@ -79,8 +79,6 @@ def _copy_file(source: Path, target: Path, told: Callable[[int], None]) -> None:
     with source.open("rb") as reader, target.open("wb") as writer:
         while copied := _piece(reader.fileno(), writer.fileno()):
             told(copied)
-        writer.flush()
-        os.fsync(writer.fileno())
     shutil.copystat(source, target)
 
 

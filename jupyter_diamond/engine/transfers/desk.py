@@ -158,6 +158,8 @@ class TransferDesk:
         one, other = await asyncio.gather(self.ends.end_of(source), self.ends.end_of(destination))
         if one.path == other.path and one.location.place == other.location.place:
             raise InvalidRequest(f"{source} is both source and destination.")
+        if one.location.place == other.location.place and other.path.startswith(one.path.rstrip("/") + "/"):
+            raise InvalidRequest(f"{destination} lies within {source}, which cannot be sent into itself.")
         return one, other
 
     async def _look(self, end: End, files: Collection[str]) -> Listing | None:
