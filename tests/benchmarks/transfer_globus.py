@@ -1,7 +1,7 @@
 """Globus Transfer through our mover, beside a bare TransferClient script, against the same stand-in in the same run.
 
 1,000 small files, and one file of 2 GB; then the same again with everything in place. Part of bench_transfer; alone:
-python -m tests.benchmarks.transfer_globus
+python -m tests.benchmarks.transfer_globus   (GB=2 TIMES=3)
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from tests.live.globus import COMPUTE, TRANSFER, Collection, StandIn
 
 from .table import load, median, verdict
 
-FILES, SMALL, LARGE = 1000, 4096, int(os.environ.get("LARGE", "0")) or 2 << 30
-ROUNDS = int(os.environ.get("ROUNDS", "3"))
+FILES, SMALL, LARGE = 1000, 4096, int(float(os.environ.get("GB", "2")) * 1024) << 20
+ROUNDS = int(os.environ.get("TIMES", "3"))
 LIMIT, AGAIN_S = 1.1, 2.0
 
 
@@ -146,7 +146,7 @@ async def main(folder: Path) -> None:
         bench = Bench(services, folder)
         try:
             await compare(bench, f"{FILES} files of {SMALL >> 10} KiB", "/many")
-            await compare(bench, f"1 file of {LARGE >> 30} GiB", "/one")
+            await compare(bench, f"1 file of {LARGE / (1 << 30):g} GiB", "/one")
         finally:
             await bench.globus.close()
             await bench.shell.close()
