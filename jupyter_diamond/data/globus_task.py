@@ -106,7 +106,7 @@ def path_in(details: str) -> str:
     for pattern in (r"^File: (.+)$", r"path[=:] ?(/.+)$", r"'(/[^']+)'", r"(/[^\s'\"]+)"):
         found = re.search(pattern, details, re.MULTILINE)
         if found:
-            return line(found[1])
+            return line(found[1]).rstrip(":,;")
     return ""
 
 

@@ -127,6 +127,7 @@ async def compare(bench: Bench, what: str, path: str) -> None:
     for turn in range(ROUNDS):
         for way in ("bare", "ours") if turn % 2 == 0 else ("ours", "bare"):
             bench.clear()
+            os.sync()  # or the second of two waits for what the first has written
             seconds[way].append((await timed(lambda way=way: getattr(bench, way)(path)))[0])  # type: ignore[misc]  # bound at once
     bare, ours = median(seconds["bare"]), median(seconds["ours"])
     ratio = ours / bare
