@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 
 from jupyter_diamond import __version__, settings
@@ -90,7 +91,6 @@ class DiamondService:
         """Whether tasks and groups did what was asked."""
         self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
         self.data = DataDesk(ledger, self.links, self.transfers, log)
-        self.receipts = Receipts(self._ledger, self.links)
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
         self._engine: Engine | None = None
         self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
@@ -127,6 +127,11 @@ class DiamondService:
         """The engine of a started service."""
         assert self._engine is not None, "the service was not started"
         return self._engine
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """What attempts left: receipts, lists of files, pieces of them, exports."""
+        return Receipts(self._ledger, self.links, transfers=lambda: self.transfers)
 
     @property
     def ledger(self) -> Ledger:
