@@ -94,6 +94,11 @@ class TransferDesk:
             refuse_source(one, found)
         return await self._choose(one, other, found.total_bytes if found is not None and found.whole else None)
 
+    async def mover(self, source: Location, destination: Location, total_bytes: int | None) -> tuple[MoverKind, str]:
+        """As ``plan``, of data that was looked at before."""
+        one, other = await self._both(source, destination)
+        return await self._choose(one, other, total_bytes)
+
     async def look(self, location: Location, files: Collection[str] = ()) -> Listing | None:
         """What lies at a location now; None where nobody can look. Raises DataProblem, TransportError."""
         return await self._look(await self.ends.end_of(location), files)
