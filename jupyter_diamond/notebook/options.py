@@ -18,6 +18,7 @@ from jupyter_diamond.model.healing import Healing, Signal
 from jupyter_diamond.model.task import Language
 from jupyter_diamond.parsing import durations
 from jupyter_diamond.parsing.envelopes import EXAMPLES, NEEDS
+from jupyter_diamond.parsing.environments import is_file
 
 from .needs import add_needs, envelope_of
 from .sweep import Sweep, add_sweep, shell_words, sweep_of
@@ -245,12 +246,12 @@ def import_parser() -> OptionParser:
 
 
 def given_options(said: argparse.Namespace) -> dict[str, str]:
-    """Of the options that say what a job needs, those that were set, by their names."""
+    """Of the options that say what a job needs, those that were set, by their names; without a file that is here."""
     found = {name: getattr(said, name.replace("-", "_"), None) for name in NEEDS}
     return {
         name: "" if value is True else str(value)
         for name, value in found.items()
-        if value is not None and value is not False
+        if value is not None and value is not False and not (name == "env" and is_file(str(value)))
     }
 
 
