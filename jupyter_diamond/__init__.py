@@ -15,18 +15,38 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jupyter_diamond import checkpoint
-    from jupyter_diamond.notebook.api import explain, forecast, history, on, sites, task, tasks
+    from jupyter_diamond.named_data import data_path
+    from jupyter_diamond.notebook.api import (
+        datasets,
+        explain,
+        forecast,
+        history,
+        on,
+        sites,
+        task,
+        tasks,
+        transfer,
+        transfers,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["checkpoint", "explain", "forecast", "history", "load_ipython_extension", "on", "sites", "task", "tasks"]
+__all__ = [
+    "checkpoint", "data_path", "datasets", "explain", "forecast", "history", "load_ipython_extension", "on", "sites",
+    "task", "tasks", "transfer", "transfers",
+]  # fmt: skip
+_OF_NOTEBOOKS = frozenset(__all__) - {"checkpoint", "data_path", "load_ipython_extension"}
 
 
 def __getattr__(name: str) -> Any:
     """Public names are loaded when first used: the server extension and the site's queue need none of them."""
-    if name in ("explain", "forecast", "history", "on", "sites", "task", "tasks"):
+    if name in _OF_NOTEBOOKS:
         from jupyter_diamond.notebook import api
 
         return getattr(api, name)
+    if name == "data_path":
+        from jupyter_diamond.named_data import data_path
+
+        return data_path
     if name == "checkpoint":
         from importlib import import_module
 

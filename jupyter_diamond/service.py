@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 
 from jupyter_diamond import __version__, settings
@@ -26,10 +27,13 @@ from jupyter_diamond.engine.login_node import site_env
 from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.preflights import tried
+from jupyter_diamond.engine.receipts.desk import Receipts
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.staging.desk import DataDesk
 from jupyter_diamond.engine.taking import take
+from jupyter_diamond.engine.transfers.desk import TransferDesk
 from jupyter_diamond.engine.verdicts import Verdicts
 from jupyter_diamond.errors import Infeasible, InvalidRequest, OverBudget
 from jupyter_diamond.globus.access import Globus
@@ -42,7 +46,7 @@ from jupyter_diamond.model.environment import Environment
 from jupyter_diamond.model.event import Event
 from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
-from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
+from jupyter_diamond.model.looks import Accounted, Executed, Idle, Outlook, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.states import Phase
 from jupyter_diamond.model.task import Attempt, Submitted, Task, TaskRequest, TaskSummary
@@ -67,6 +71,7 @@ class DiamondService:
         globus: settings.DiamondGlobus | None = None,
         budget: settings.DiamondBudget | None = None,
         news: settings.DiamondNews | None = None,
+        data: settings.DiamondData | None = None,
     ) -> None:
         self._settings, self._limits, self._log = engine, limits, log
         path = Path(store.path).expanduser()
@@ -77,24 +82,24 @@ class DiamondService:
         catalogue = load_catalogue(Path(sites.path).expanduser(), this_machine=here)
         self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
         self._caps = caps_of(budget or settings.DiamondBudget(), self.links)
-        self._ledger = Ledger(path)
+        self._ledger = ledger = Ledger(path)
         self.consumers = Consumers(self._ledger, news or settings.DiamondNews(), log)
         """Who wants to be woken, and by what."""
-        self.groups = GroupDesk(
-            self._ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool
-        )  # fmt: skip
+        self.groups = GroupDesk(ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool)
         """Groups of tasks: to take one, to look at it, to ask something of it."""
         self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
         """Whether tasks and groups did what was asked."""
-        self._spool_folder = path.parent / "spool"
-        self._lease_s = store.lease_s
+        self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
+        self.data = DataDesk(ledger, self.links, self.transfers, log)
+        """Data by name."""
+        self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
         self._engine: Engine | None = None
         self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
         self._read_anew = asyncio.Event()
         self._ledger.listen(self._hear)
         self.reorder: Callable[[Decision], Awaitable[Decision]] | None = None
         """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
-        self._login_news = LoginNews(self._ledger, self.links, lambda: self._engine)
+        self._login_news = LoginNews(ledger, self.links, lambda: self._engine)
         self.globus.on_change(self._login_news.hear)
 
     async def start(self) -> None:
@@ -104,7 +109,9 @@ class DiamondService:
         self._engine = Engine(
             ledger=self._ledger, links=self.links, spool=self._spool, settings=self._settings,
             lease_s=self._lease_s, log=self._log, caps=self._caps, webhook=self.consumers.webhook,
+            transfers=self.transfers.driver,
         )  # fmt: skip
+        self.data.serve(self._engine)
         self.environments.serve(self._engine)
         await self._engine.start()
 
@@ -113,7 +120,7 @@ class DiamondService:
         await asyncio.gather(self._login_news.stop(), self.environments.stop())
         if self._engine is not None:
             await self._engine.stop()
-        await asyncio.gather(self.links.close(), self.globus.close())
+        await asyncio.gather(self.links.close(), self.globus.close(), self.transfers.close())
         await self._ledger.close()
 
     @property
@@ -121,6 +128,11 @@ class DiamondService:
         """The engine of a started service."""
         assert self._engine is not None, "the service was not started"
         return self._engine
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """What attempts left: receipts, lists of files, pieces of them, exports."""
+        return Receipts(self._ledger, self.links, transfers=lambda: self.transfers)
 
     @property
     def ledger(self) -> Ledger:
@@ -200,6 +212,10 @@ class DiamondService:
     async def forecasts(self) -> Forecasts:
         """How near forecasts were to what then happened, site by site."""
         return await self.engine.forecasts.judged(self.links)
+
+    async def outlook(self) -> Outlook:
+        """When a job of the smallest kind would start at each partition; asks no site and no model."""
+        return await self.engine.outlooks.look()
 
     async def charges(self, days: float = 7.0, *, tasks: bool = False) -> Charges:
         """What was charged in the last days, what is reserved, and what is left, by site, account and unit."""
@@ -284,10 +300,13 @@ class DiamondService:
         return store.find_token(request.client_token), store.active_same_name(request.name, request.notebook.path)
 
     async def tasks(
-        self, name: str | None = None, phase: str | None = None, notebook: str | None = None, limit: int = 100
-    ) -> tuple[TaskSummary, ...]:
-        """Tasks, newest first. ``phase`` is ``active`` or ``ended``."""
-        return await self._ledger.do(self._ledger.store.tasks, name=name, phase=phase, notebook=notebook, limit=limit)
+        self, name: str | None = None, phase: str | None = None, notebook: str | None = None, limit: int = 100,
+        *, before: str | None = None, newer: int | None = None,
+    ) -> tuple[TaskSummary, ...]:  # fmt: skip
+        """Tasks, newest first; ``phase`` is ``active`` or ``ended``. ``before`` and ``newer``: see ``Store.tasks``."""
+        return await self._ledger.do(
+            self._ledger.store.tasks, name, phase, notebook, limit, before=before, newer=newer
+        )  # fmt: skip
 
     async def task(self, ref: str) -> Task:
         """A task by id, or the newest of that name. Raises NotFound."""

@@ -125,6 +125,26 @@ class DiamondNews(LoggingConfigurable):
         return os.environ.get("JUPYTER_DIAMOND_WEBHOOK_URL", "")
 
 
+class DiamondData(LoggingConfigurable):
+    """How data moves between sites, collections and this machine."""
+
+    collections = Dict(
+        value_trait=Unicode(),
+        key_trait=Unicode(),
+        help="Globus collections that hold files of this machine, each with the folder that is its root: "
+        "{'UUID': '/home/me'}.",
+    ).tag(config=True)
+    at_once = Int(3, help="How many transfers run at once between two places; others wait.").tag(config=True)
+    small_bytes = Int(
+        2 << 20,
+        help="Up to this size data goes through a shell at both ends even where Globus Transfer could move it, and "
+        "through Globus Compute at all.",
+    ).tag(config=True)
+    look_s = Float(
+        60.0, help="How long it may take to count what lies at a location; what takes longer is moved uncounted."
+    ).tag(config=True)
+
+
 class DiamondLimits(LoggingConfigurable):
     """What may travel with a cell, in bytes."""
 

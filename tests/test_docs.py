@@ -25,6 +25,7 @@ TRAITS = {
         settings.DiamondGlobus,
         settings.DiamondBudget,
         settings.DiamondNews,
+        settings.DiamondData,
         settings.DiamondApprovals,
         settings.DiamondMcp,
         settings.DiamondAgent,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from jupyter_diamond import __version__
 from jupyter_diamond.engine.endpoint_setup import NAME, VENV
+from jupyter_diamond.notebook.data_verbs import DATA_ABOUT, TRANSFER_ABOUT, add_data_words, add_transfer_words
 from jupyter_diamond.notebook.needs import add_needs
 from jupyter_diamond.notebook.options import add_draft, positive
 
@@ -200,6 +201,8 @@ VERBS: tuple[Verb, ...] = (
             _arg("--lang", choices=("python", "bash"), help="its language; default: by its name, else python"),
         ),
     ),
+    Verb("data", DATA_ABOUT),
+    Verb("transfer", TRANSFER_ABOUT),
     Verb("env", "Facts of a site's login node: host, work folder, Python, modules, containers, accounts.", (_SITE,)),
     Verb(
         "exec", "Look around at a site with one program that only reads: at most 20 s and 32 KiB, no shell between.",
@@ -262,5 +265,9 @@ def parser() -> argparse.ArgumentParser:
             add_draft(made)
         if verb.name in ("idle", "draft"):
             add_needs(made)
+        if verb.name == "data":
+            add_data_words(made)
+        if verb.name == "transfer":
+            add_transfer_words(made)
         made.add_argument("--json", action="store_true", help="answer with one JSON document")
     return whole

@@ -36,6 +36,7 @@ WITH_SERVER = {
     "tools": "tools:tools",
     "tool": "tools:tool",
     "verdict": "verdicts:verdict",
+    "data": "data:data", "transfer": "data:transfer",
 }  # fmt: skip
 
 

@@ -27,10 +27,12 @@ from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.news.continuations import Continuations
 from jupyter_diamond.engine.news.webhooks import Webhook
+from jupyter_diamond.engine.outlooks import Outlooks
 from jupyter_diamond.engine.pace import end
 from jupyter_diamond.engine.planner import Planner
 from jupyter_diamond.engine.readiness import Readying
 from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.transfers.driver import TransferDriver
 from jupyter_diamond.engine.watch import SiteWatcher
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.errors import DiamondError, StoreError, TransportError
@@ -71,6 +73,7 @@ class Engine:
         lease_s: float,
         log: logging.Logger,
         webhook: Webhook,
+        transfers: TransferDriver,
         caps: tuple[SpendingCap, ...] = (),
     ) -> None:
         self._ledger, self._links, self._spool, self._settings, self._log = ledger, links, spool, settings, log
@@ -87,14 +90,14 @@ class Engine:
             links=links, collector=self.collector, forecasts=self.forecasts, budget=self.budget, settings=settings,
             log=log,
         )  # fmt: skip
+        self.outlooks = Outlooks(self.planner)
         together = Anew(ledger, self.planner).follow
         self.healer = Healer(ledger, links, self.collector, self.planner, log, together=together)
-        self.asked = Asked(ledger, self.planner)
-        self.mismatches = Mismatches(ledger, self.planner)
+        self.asked, self.mismatches = Asked(ledger, self.planner), Mismatches(ledger, self.planner)
         self._overruns = Overruns(ledger, self.planner, log, tasks=self._watched, hand_on=self.adopt)
         self.continuations = Continuations(ledger, links, log, holds=self._hold, watched=self._find)
         self.groups = Groups(ledger, self.planner, spool, log, holds=self._hold, adopt=self.adopt_all)
-        self._webhook = webhook
+        self._webhook, self._transfers = webhook, transfers
         self._granted_at = -math.inf
         self._watchers: dict[str, SiteWatcher] = {}
         self._owned, self._working = set[asyncio.Task[None]](), set[asyncio.Task[None]]()
@@ -250,6 +253,7 @@ class Engine:
         self._own(self._keep(self.groups.run, "advancing groups"), self._working, "diamond-groups")
         self._own(self._keep(self.continuations.run, "waking who waits"), self._working, "diamond-continuations")
         self._own(self._keep(partial(self._webhook.run, self._hold), "the webhook"), self._working, "diamond-webhook")
+        self._own(self._keep(partial(self._transfers.run, self._hold), "moving data"), self._working, "diamond-data")
         self._own(self.collector.run(), self._working, "diamond-collector")
         self._own(self._overruns.keep(), self._working, "diamond-overruns")
 

@@ -65,10 +65,10 @@ class SiteLink:
             self._workdir = await self.transport.expand(self.site.workdir)
         return attempt_folder(self._workdir, token)
 
-    async def read(self, path: str, *, limit: int | None = None) -> bytes | None:
-        """A file of the site, None when it is surely not there. Raises TransportError when nobody can say."""
+    async def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes | None:
+        """(A part of) a file, None when it is surely not there. Raises TransportError when nobody can say."""
         try:
-            return await self.transport.get(path, limit=limit)
+            return await self.transport.get(path, offset=offset, limit=limit)
         except FileNotFoundError:
             return None
         except OSError as problem:

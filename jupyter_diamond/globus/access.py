@@ -20,8 +20,8 @@ from .problems import (
     NOT_INSTALLED,
     LoginNeeded,
     again,
-    by_policy,
     is_over,
+    merged,
     not_installed,
     problem_of,
     stopping,
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Listener = Callable[[Login], None]
 
+CALLBACK = "jupyter_diamond/api/login/callback"
+"""Where a browser comes back to, below the Jupyter server's address."""
 CHECKED_S = 600.0
 """How long it is believed that Globus accepts the login, unless something says otherwise."""
 OVER_S = 60.0
@@ -118,6 +120,20 @@ class Globus:
             raise InvalidRequest(NOT_INSTALLED)
         async with self._turn:
             return await asyncio.to_thread(self._begin, callback)
+
+    async def door(self, service: str) -> str:
+        """A link that begins the login that is wanted now, for a service too; empty where the environment has it.
+
+        Through the browser only where it is known how a browser reaches this server: the Diamond sidebar knows better.
+        """
+        self._wants = merged(self._wants, {"resource_server": service})
+        found, _ = await asyncio.to_thread(self._found)
+        web = "web" in found.ways and self.public_url
+        try:
+            start = await self.begin(callback=f"{self.public_url.rstrip('/')}/{CALLBACK}" if web else None)
+        except InvalidRequest:
+            return ""
+        return start.url
 
     async def finish(self, code: str, *, state: str = "") -> Login:
         """Take in a code. Raises InvalidRequest for a wrong one, another identity's, or a stale ``state``."""
@@ -278,10 +294,7 @@ class Globus:
             self._checked_at = float("-inf")
         if problem.outcome != "needs_login":
             return
-        if by_policy(problem):
-            self._wants = wants_of(problem)
-        else:
-            self._wants = {**self._wants, **wants_of(problem)}
+        self._wants = merged(self._wants, wants_of(problem))
         found, mark = self._found()
         self._learned(mark)
         self._set(self._login(found, "needs_login", problem=problem.message))

@@ -93,9 +93,10 @@ def wants_of(problem: BaseException) -> dict[str, Any]:
     return {}
 
 
-def by_policy(problem: BaseException) -> bool:
-    """The login is good, and yet this one thing wants another one: others go on."""
-    return bool(set(wants_of(problem)) - {"resource_server"})
+def merged(wants: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Both in one login: consents add up, the rest is as it was wanted last."""
+    scopes = [*wants.get("required_scopes", ()), *more.get("required_scopes", ())]
+    return {**wants, **more, **({"required_scopes": list(dict.fromkeys(scopes))} if scopes else {})}
 
 
 def is_over(problem: BaseException) -> bool:
@@ -237,11 +238,10 @@ def _later(error: GlobusAPIError, service: str, doing: str, sent: bool) -> _Told
 
 
 def _by_status(service: str, status: int, code: str, words: str, doing: str) -> _Told:
-    if status == 404 and code.startswith("TASK"):
+    if status == 404 and code.upper().startswith("TASK"):
         return _Told("expired", f"{service} does not know the request any more while {doing}.", sent=True)
-    if status == 404 and code.startswith("ENDPOINT"):
-        said = f"There is no such endpoint, or it is not yours, while {doing}: compare `endpoint` in sites.yaml with"
-        return _Told("refused", f"{said} `globus-compute-endpoint list` at the site.")
+    if status == 404 and code.upper().startswith("ENDPOINT"):
+        return _Told("refused", _nowhere(service, doing))
     if status == 413:
         return _Told("refused", f"It is larger than the 10 MB that {service} takes at once, while {doing}.")
     if status == 423:
@@ -251,6 +251,18 @@ def _by_status(service: str, status: int, code: str, words: str, doing: str) -> 
         who = "jupyter diamond auth says who you are to Globus"
         return _Told("refused", f"{service} refuses it while {doing}: {words or 'it is not yours'}; {who}.")
     return _Told("refused", f"{service} refuses it while {doing} ({status}): {words or code or 'it does not say why'}.")
+
+
+def _nowhere(service: str, doing: str) -> str:
+    if service == "Globus Transfer":
+        return (
+            f"There is no such collection, or you may not see it, while {doing}: compare its id with what "
+            "app.globus.org shows."
+        )
+    return (
+        f"There is no such endpoint, or it is not yours, while {doing}: compare `endpoint` in sites.yaml with "
+        "`globus-compute-endpoint list` at the site."
+    )
 
 
 def _no_grant(error: GlobusAPIError) -> str:

@@ -18,6 +18,7 @@
       job.out         stdout and stderr of the job, live
       outputs.jsonl   what the cell showed, one nbformat output a line, in order
       result/         one file a returned variable
+      files.jsonl     the files that it was asked to leave, one a line; only where the receipt has no room for them
       manifest.json   the receipt; written to a temporary name, then renamed
       end.json        written last, likewise
 
@@ -48,6 +49,7 @@ WARNED = "warned"
 LOG = "job.out"
 OUTPUTS = "outputs.jsonl"
 RESULT = "result"
+FILES = "files.jsonl"
 MANIFEST = "manifest.json"
 END = "end.json"
 

@@ -10,6 +10,13 @@ from pydantic import Field, field_validator, model_validator
 from .base import UtcTime, Value
 
 DATA_NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$"
+
+
+def data_variable(name: str) -> str:
+    """The environment variable that holds a dataset's path in a job: ``DIAMOND_DATA_IMAGENET``."""
+    return "DIAMOND_DATA_" + name.upper().replace("-", "_").replace(".", "_")
+
+
 PlaceKind = Literal["site", "globus", "home"]
 
 
@@ -48,7 +55,7 @@ class Location(Value):
         return self.site or (f"globus://{self.collection}" if self.collection is not None else "home")
 
     def __str__(self) -> str:
-        return f"{self.place}{self.path}" if self.collection is not None else f"{self.place}:{self.path}"
+        return f"{self.place}/{self.path.lstrip('/')}" if self.kind == "globus" else f"{self.place}:{self.path}"
 
 
 class SiteCollection(Value):
@@ -96,6 +103,26 @@ class Replica(Value):
     purge_at: UtcTime | None = None
     """When the site deletes it at the earliest unless somebody touches it; None where that is not known."""
     problem: str = ""
+
+
+class ListedFile(Value):
+    """One file of a listing. ``path`` is below the place that was listed; ``.`` where that is the file itself."""
+
+    path: str
+    bytes: int | None = None
+    modified_at: UtcTime | None = None
+
+
+class Listing(Value):
+    """What lies at a place, as it was read there. ``digest`` is of all names, sizes and times: another one, other data.
+
+    ``files`` are the first ones of ``size.files``.
+    """
+
+    location: Location
+    size: DataSize
+    digest: str
+    files: tuple[ListedFile, ...] = ()
 
 
 class Dataset(Value):

@@ -6,6 +6,7 @@ from typing import Literal
 
 from .base import UtcTime, Value
 from .envelope import Envelope, Size
+from .forecast import Forecast
 from .jobs import JobRow, NativeJob
 from .snapshot import Limit
 
@@ -58,6 +59,26 @@ class Idle(Value):
     full: tuple[OtherPlace, ...] = ()
     """Could run it, but nothing large enough is free."""
     refused: tuple[OtherPlace, ...] = ()
+
+
+class OutlookPlace(Value):
+    """When a small job would start at one partition: of one GPU where it has any, else of one core; for one hour.
+
+    ``forecast`` is None where such a job may not run, or where what decides it is not known: ``why`` says which.
+    """
+
+    site: str
+    partition: str
+    unit: Literal["GPU", "CPU"]
+    forecast: Forecast | None = None
+    why: str = ""
+
+
+class Outlook(Value):
+    """The wait at every partition at one instant."""
+
+    made_at: UtcTime
+    places: tuple[OutlookPlace, ...] = ()
 
 
 class Fact(Value):

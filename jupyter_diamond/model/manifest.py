@@ -42,6 +42,21 @@ class MissingValue(ForeignValue):
     why: str
 
 
+class KeptFile(ForeignValue):
+    """A file that the task left. ``path`` is relative to the folder that its cell ran in, ``Manifest.folder``.
+
+    ``sha256`` is empty where there was no time to make it, or the file changed meanwhile; ``mtime`` is seconds since
+    1970. ``patterns`` says which of the patterns that were asked for name it, by their places (``Envelope.stage_out``).
+    """
+
+    path: str
+    bytes: int = Field(ge=0)
+    mtime: float = 0.0
+    sha256: str = ""
+    media_type: str = ""
+    patterns: tuple[int, ...] = ()
+
+
 class CellError(ForeignValue):
     """The exception that ended the cell. ``traceback`` shows the user's own lines, plain text."""
 
@@ -53,7 +68,12 @@ class CellError(ForeignValue):
 class Manifest(ForeignValue):
     """What the runner wrote when the cell was over. Times are seconds since 1970.
 
-    ``member`` and ``params``: which of a group it was, and what it was given.
+    ``member`` and ``params``: which of a group it was, and what it was given. ``folder`` is what the cell ran in,
+    absolute at the site. ``packages`` are the versions of what it had imported, as far as these say one.
+
+    ``files`` are the first of those that were asked for; where ``files_count`` is more, all of them are in the
+    attempt's ``files.jsonl``, one a line, whose digest is ``files_sha256``. ``files_left_out`` were there, too, and are
+    in neither, and ``files_note`` says why; ``files_unmatched`` are the places of patterns that name nothing.
     """
 
     format: int
@@ -66,7 +86,18 @@ class Manifest(ForeignValue):
     missing: tuple[MissingValue, ...] = ()
     outputs_bytes: int = 0
     outputs_truncated: bool = False
+    folder: str = ""
+    files: tuple[KeptFile, ...] = ()
+    files_count: int = 0
+    files_bytes: int = 0
+    files_left_out: int = 0
+    files_unmatched: tuple[int, ...] = ()
+    files_note: str = ""
+    files_sha256: str = ""
     python: str = ""
+    packages: dict[str, str] = Field(default_factory=dict)
+    modules: tuple[str, ...] = ()
+    """Environment modules that were loaded."""
     host: str = ""
     started_at: float
     ended_at: float

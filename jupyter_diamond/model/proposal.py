@@ -13,7 +13,19 @@ from .charge import Charge
 from .envelope import Size
 
 Act = Literal[
-    "submit", "submit_group", "replan", "cancel", "hold", "release", "smoke", "put_file", "execute", "mismatch"
+    "submit",
+    "submit_group",
+    "replan",
+    "cancel",
+    "hold",
+    "release",
+    "smoke",
+    "put_file",
+    "execute",
+    "mismatch",
+    "transfer",
+    "cancel_transfer",
+    "register_data",
 ]
 """What a proposal can be about. All of them change something somewhere, or run something."""
 SPENDS: frozenset[Act] = frozenset({"submit", "submit_group", "replan", "release", "smoke", "mismatch"})

@@ -237,3 +237,5 @@ class TaskSummary(Value):
     trouble: str = ""
     attempts: int = 0
     version: int = 0
+    notebook: str | None = None
+    """The path of the notebook that it came from."""

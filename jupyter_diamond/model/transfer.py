@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from jupyter_diamond.errors import DataFault
+
 from .base import UtcTime, Value
 from .data import Location
 
@@ -88,6 +90,8 @@ class Transfer(Value):
     """Where the user gives what is needed; empty where nothing is."""
     cause: str = ""
     next: str = ""
+    fault: DataFault | None = None
+    """What kind of failure ended it; None where none did."""
     evidence: tuple[str, ...] = ()
     digest: str | None = None
     """``sha256:…`` over what arrived, where it was made."""
@@ -106,3 +110,11 @@ class Transfer(Value):
     def ended(self) -> bool:
         """Nothing will follow."""
         return self.state in ENDED
+
+
+class TransferPlan(Value):
+    """How something would move between two places. ``rate`` is bytes a second, as observed; None: nothing was yet."""
+
+    mover: MoverKind
+    why: str
+    rate: float | None = None

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from jupyter_diamond.model.group import Group
+from jupyter_diamond.model.transfer import SyncLevel
 
 from .charges import charges_table, tasks_charges_table
 from .consumers import Callback
+from .data_tables import data_table, transfers_table
+from .data_verbs import started
 from .explanation import Explanation
 from .group_handle import GroupHandle
 from .handle import TaskHandle
 from .session import session
 from .tables import forecast_table, history_table, sites_table, tasks_table
+from .transfer_handle import TransferHandle
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["charges", "explain", "forecast", "history", "jobs", "on", "sites", "task", "tasks"]
+__all__ = [
+    "charges", "datasets", "explain", "forecast", "history", "jobs", "on", "sites", "task", "tasks", "transfer",
+    "transfers",
+]  # fmt: skip
 
 
 def task(ref: str) -> TaskHandle | GroupHandle:
@@ -84,6 +92,37 @@ def charges(*, days: float = 7.0, tasks: bool = False) -> pd.DataFrame:
     """
     found = session().client.charges(days, tasks=tasks)
     return tasks_charges_table(found) if tasks else charges_table(found, datetime.now(timezone.utc))
+
+
+def datasets() -> pd.DataFrame:
+    """Your data by name, a row a copy: size, where it lies, how it is, and whether the site will soon delete it."""
+    return data_table(session().client.datasets(), datetime.now(timezone.utc))
+
+
+def transfers(*, active: bool | None = None, limit: int = 100) -> pd.DataFrame:
+    """Your transfers, newest first; ``active`` keeps those under way (True) or ended (False)."""
+    return transfers_table(session().client.transfers(active=active, limit=limit), datetime.now(timezone.utc))
+
+
+def transfer(
+    source: str,
+    destination: str,
+    *,
+    files: Sequence[str] = (),
+    sync: SyncLevel | None = "checksum",
+    deadline_s: float | None = None,
+) -> TransferHandle:
+    """Begin to move a file or a folder: ``diamond.transfer("delta:/scratch/x", "home:/data/x").wait()``.
+
+    ``files``: only these paths below the source. ``sync`` None sends also what is there already.
+
+    :raises DataProblem: the source cannot be read, or there is no way.
+    """
+    current = session()
+    found = started(
+        current.client, (source, destination), files=tuple(files), sync=sync, deadline_s=deadline_s
+    )  # fmt: skip
+    return TransferHandle(current, found)
 
 
 def on(callback: Callback, *, consumer: str | None = None) -> None:

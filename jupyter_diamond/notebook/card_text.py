@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from .card_view import CardView, facts, headline, last_line, what_and_next
+from .staging_view import row_text
 from .static_files import style_line
 
 LOG_LINES = 200
@@ -61,7 +62,7 @@ def _head(view: CardView) -> str:
 
 def _below(view: CardView) -> str:
     """What must be seen without a click: trouble, or how it ended when it did not end well."""
-    lines = []
+    lines = [("jd-staging", row_text(row)) for row in view["staging"]]
     if view["sentence"] and view["ended"]:
         lines.append(("jd-sentence", what_and_next(view)))
     if view["trouble"]:

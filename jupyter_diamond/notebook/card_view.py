@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypedDict
 
@@ -10,11 +11,13 @@ from jupyter_diamond.model.decision import Candidate, Decision
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.states import Phase, ReasonClass, State
 from jupyter_diamond.model.task import Attempt, Task
+from jupyter_diamond.model.transfer import Transfer
 from jupyter_diamond.placement import words
 from jupyter_diamond.placement.comparison import blockers
 from jupyter_diamond.placement.estimate_words import charge, starts_of
 
 from .charge_text import charge_fact, cost_text
+from .staging_view import StagingRow, row_text, staging_rows
 from .vocabulary import GLYPH, LOOK, byte_size, clock, part_text, place_text, size_text, span_of_time, wall_clock
 
 _REASON = {
@@ -66,6 +69,7 @@ class CardView(TypedDict):
     sentence: str
     action: str
     trouble: str
+    staging: list[StagingRow]
     bound: str
     note: str
     why_here: str
@@ -85,13 +89,15 @@ class CardView(TypedDict):
 class KernelSide:
     """What only this kernel knows about a task.
 
-    ``outage`` says that our server does not answer, ``bound`` names what is in the kernel, ``note`` adds a sentence.
+    ``outage`` says that our server does not answer, ``bound`` names what is in the kernel, ``note`` adds a sentence;
+    ``transfers`` are those that it was told of, by their ids.
     """
 
     result_here: bool = False
     outage: str = ""
     bound: tuple[str, ...] = ()
     note: str = ""
+    transfers: Mapping[str, Transfer] = field(default_factory=dict)
 
 
 def card_view(
@@ -101,7 +107,8 @@ def card_view(
     here, attempt = here or KernelSide(), task.attempt
     ended = task.state.terminal
     # A result may overtake the scheduler's word: nothing runs any more, how it ended is not known yet.
-    state = State.COMPLETING if here.result_here and not ended else task.state
+    brought = here.result_here and not ended and task.state is not State.STAGING_OUT
+    state = State.COMPLETING if brought else task.state
     look, ready = LOOK[state], here.result_here or _ready(task)
     return CardView(
         task_id=task.id,
@@ -121,6 +128,7 @@ def card_view(
         sentence=_sentence(task, attempt, now),
         action=task.next,
         trouble=here.outage or (attempt.trouble if attempt and not ended else ""),
+        staging=staging_rows(attempt, here.transfers),
         bound=", ".join(here.bound),
         note=here.note if ended else f"{_again(attempt)} {here.note}".strip(),
         why_here=task.why_here,
@@ -160,6 +168,8 @@ def last_line(view: CardView) -> str:
     """The last line as text: what went wrong and what to do, else why it ran here."""
     if view["trouble"]:
         return view["trouble"]
+    if view["staging"]:
+        return "\n".join(row_text(row) for row in view["staging"])
     if view["ended"] and view["sentence"]:
         return what_and_next(view)
     if view["note"]:

@@ -27,12 +27,13 @@ from jupyter_diamond.model.views import EventPage, Interpreter, LogChunk, Result
 
 from .approval_calls import ApprovalCalls
 from .calls import parsed, part
+from .data_calls import DataCalls
 from .group_calls import GroupCalls
 
 _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 
 
-class DiamondClient(GroupCalls, ApprovalCalls):
+class DiamondClient(GroupCalls, ApprovalCalls, DataCalls):
     """One per kernel, used from any thread."""
 
     def __enter__(self) -> DiamondClient:  # noqa: PYI034 - Self needs Python 3.11

@@ -13,13 +13,14 @@ from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.states import State
 from jupyter_diamond.parsing.envelopes import OBJECTIVES, SOFTENABLE
 
+from .data_verbs import DATA_VERBS, SYNC, TRANSFER_VERBS
 from .needs import ARCHITECTURES
-from .options import submit_parser
+from .options import OptionParser, submit_parser
 from .session import Session
 
 _CHOICES = {
     "--lang": ("python", "bash"), "--arch": ARCHITECTURES, "--objective": OBJECTIVES, "--soft": SOFTENABLE,
-    "--next-round": ("ok", "ended"),
+    "--next-round": ("ok", "ended"), "--sync": SYNC,
 }  # fmt: skip
 _WELL = (State.COMPLETED, State.PENDING, State.WAITING)
 MOST_MEMBERS = 500
@@ -60,13 +61,38 @@ class Completer:
             return None  # IPython completes files
         parser = grammar.get(words[1])
         if parser is None or parser.takes_value(words[-2]):
-            return []
-        if words[1] == "history" and not words[-1].startswith("-"):
+            return list(_CHOICES.get(words[-2], ())) if parser is not None else []
+        return parser.options() if words[-1].startswith("-") else self._of_words(words, parser)
+
+    def _of_words(self, words: list[str], parser: OptionParser) -> list[str]:
+        """What a command takes besides its options."""
+        if words[1] in ("data", "transfer"):
+            return self._of_data(words)
+        if words[1] == "history":
             return [place for place in self._places("") if ":" not in place]
-        if not parser.takes_task or words[-1].startswith("-"):
+        if not parser.takes_task:
             return parser.options()
         group, bracket, _ = words[-1].partition("[")
         return self._members(group) if bracket else self._tasks()
+
+    def _of_data(self, words: list[str]) -> list[str]:
+        """Verbs, names, ids; of locations the places."""
+        said = [word for word in words[2:] if not word.startswith("-")]
+        if words[1] == "data":
+            if len(said) == 1:
+                return list(DATA_VERBS)
+            if said[0] == "add":
+                return self._locations() if len(said) == 3 else []
+            return self._names() if len(said) == 2 else [place for place in self._places("") if ":" not in place]
+        if said[0] in TRANSFER_VERBS and len(said) == 2:
+            return self._ask("transfers", lambda: [each.id for each in self._session.client.transfers(limit=100)])
+        return [*TRANSFER_VERBS, *self._locations()] if len(said) == 1 else self._locations()
+
+    def _names(self) -> list[str]:
+        return self._ask("data", lambda: [each.name for each in self._session.client.datasets()])
+
+    def _locations(self) -> list[str]:
+        return [*(f"{place}:" for place in self._places("") if ":" not in place), "home:", "globus://"]
 
     def _of_cell(self, words: list[str]) -> list[str]:
         before, word = words[-2], words[-1]
@@ -74,8 +100,8 @@ class Completer:
             return self._places(word)
         if before in _CHOICES:
             return list(_CHOICES[before])
-        if before == "--sites":
-            return [place for place in self._places("") if ":" not in place]
+        if before in ("--sites", "--stage-in"):
+            return self._names() if before == "--stage-in" else [each for each in self._places("") if ":" not in each]
         if before in ("--in", "--out", "--sweep"):
             return self._variables(rows=before == "--sweep")
         parser = submit_parser()

@@ -16,12 +16,14 @@ from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.manifest import Manifest, ResultFile
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
+from jupyter_diamond.model.transfer import Transfer
 from jupyter_diamond.model.views import ResultView
 
 from .binding import ExpectedNames
 from .card import Card
 from .card_view import CardView, KernelSide, card_view
 from .client import DiamondClient
+from .staging_view import moves_of
 from .vocabulary import byte_size
 
 LOG_BYTES = 32 * 1024
@@ -43,6 +45,7 @@ class Following:
         self.log = ""
         self.log_offset = 0
         self.log_readers = 0
+        self._transfers: dict[str, Transfer] = {}
         self.outage = ""
         self._trouble = ""
         self.settled = threading.Event()
@@ -123,6 +126,23 @@ class Following:
             self.log_offset = next_offset
             for card in self._cards:
                 card.add_log(self.log)
+
+    def moves(self) -> tuple[str, ...]:
+        """The transfers that it waits for now, by their ids."""
+        with self._lock:
+            return moves_of(self.task.attempt)
+
+    def knows(self, transfer_id: str) -> bool:
+        """Whether it was told of this transfer, and it has ended."""
+        with self._lock:
+            known = self._transfers.get(transfer_id)
+            return known is not None and known.ended
+
+    def take_transfers(self, found: list[Transfer]) -> None:
+        """How far they are now."""
+        with self._lock:
+            self._transfers |= {each.id: each for each in found}
+        self.redraw()
 
     def take_trouble(self, trouble: str) -> None:
         """Something that was asked for on a card did not work."""
@@ -212,6 +232,7 @@ class Following:
                 outage=self.outage or self._trouble,
                 bound=expected.bound if expected else (),
                 note=self._note(),
+                transfers=dict(self._transfers),
             )
             return card_view(self.task, now=datetime.now(timezone.utc), decision=self.decision, here=here)
 

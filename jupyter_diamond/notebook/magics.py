@@ -17,6 +17,7 @@ from jupyter_diamond.model.group import Group
 from . import api
 from .charges import beside_text, charges_table, tasks_charges_table
 from .completion import register
+from .data_magics import data, transfer
 from .explanation import Explanation
 from .group_handle import GroupHandle
 from .group_story import every_group_event
@@ -28,6 +29,7 @@ from .options import (
     OptionParser,
     asks_for_help,
     charges_parser,
+    data_parsers,
     draft_parser,
     given_options,
     idle_parser,
@@ -62,6 +64,8 @@ HELP = """Your clusters as one pool.
 %diamond replan T         plan it anew while it waits (--unpin: not bound to the place that you had named)
 %diamond hold T           submit nothing of it for now; %diamond release T lets it go on
 %diamond explain T        why it went where it went (--as table: a DataFrame; --as text)
+%diamond data             your data by name and where copies lie; add NAME LOCATION, show, check, remove, drop
+%diamond transfer         transfers, newest first; SRC DST begins one (--wait, --dry-run); show, cancel, again X
 %diamond events [T]       what happened, to one task or to all (--limit N)
 %diamond auth             who you are to Globus, how, and until when
 %diamond login            log in to Globus: open a link, paste its code (--web: come back through the browser)
@@ -133,6 +137,7 @@ def parsers() -> dict[str, OptionParser]:
         "result": _parser("result", "What the task returned; waits for it.", task=True),
         "cancel": _parser("cancel", "Ask the task's site to end it.", task=True),
         **_waiting_parsers(),
+        **data_parsers(),
         "explain": _parser("explain", "The stored decision: why it went where it went.", task=True),
         "events": _parser("events", "What happened, oldest first.", task=False),
         **_login_parsers(),
@@ -176,6 +181,8 @@ class DiamondMagics(Magics):
             "replan": lambda said: api.task(said.T).replan(unpin=said.unpin),
             "hold": lambda said: api.task(said.T).hold(),
             "release": lambda said: api.task(said.T).release(),
+            "data": lambda said: data(self._session, said),
+            "transfer": lambda said: transfer(self._session, said),
             "explain": self._explain,
             "events": self._events,
             "auth": lambda said: Text(login_text(self._session.client.login())),  # noqa: ARG005 - it takes no options

@@ -56,6 +56,20 @@ def add_needs(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--env", metavar="NAME|FILE", help="what it runs in: an environment of the site by name, or requirements.txt")
     add("--serial", metavar="SHARE", help="of --runtime TIME@UNITS, the part that more units do not speed up: 0.05")
+    _add_data(parser)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--stage-in", metavar="NAME[=LOCATION]", action="append",
+        help="data that is there before the job starts: a name of %%diamond data, or NAME=SITE:/path; repeatable",
+    )  # fmt: skip
+    add(
+        "--stage-out", metavar="PATTERN[=>LOCATION]", action="append",
+        help="files that the job leaves, in quotes: 'ckpt/*.pt' stay and are named, 'ckpt/*.pt=>home:/results' come "
+        "there; repeatable",
+    )  # fmt: skip
 
 
 def envelope_of(said: argparse.Namespace, gpus: Callable[[], Iterable[str]] = tuple) -> Envelope:

@@ -8,6 +8,7 @@ import difflib
 import functools
 import keyword
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, cast, get_args
@@ -20,6 +21,7 @@ from jupyter_diamond.parsing import durations
 from jupyter_diamond.parsing.envelopes import EXAMPLES, NEEDS
 from jupyter_diamond.parsing.environments import is_file
 
+from .data_verbs import DATA_ABOUT, TRANSFER_ABOUT, add_data_words, add_transfer_words
 from .needs import add_needs, envelope_of
 from .sweep import Sweep, add_sweep, shell_words, sweep_of
 
@@ -160,6 +162,15 @@ def charges_parser() -> OptionParser:
     return parser
 
 
+def data_parsers() -> dict[str, OptionParser]:
+    """The grammar of ``%diamond data`` and ``%diamond transfer``."""
+    data = OptionParser(prog="%diamond data", add_help=False, allow_abbrev=False, description=DATA_ABOUT)
+    transfer = OptionParser(prog="%diamond transfer", add_help=False, allow_abbrev=False, description=TRANSFER_ABOUT)
+    add_data_words(data)
+    add_transfer_words(transfer)
+    return {"data": data, "transfer": transfer}
+
+
 @functools.cache
 def submit_parser() -> OptionParser:
     """The grammar of ``%%diamond_submit``."""
@@ -249,7 +260,7 @@ def given_options(said: argparse.Namespace) -> dict[str, str]:
     """Of the options that say what a job needs, those that were set, by their names; without a file that is here."""
     found = {name: getattr(said, name.replace("-", "_"), None) for name in NEEDS}
     return {
-        name: "" if value is True else str(value)
+        name: "" if value is True else shlex.join(value) if isinstance(value, list) else str(value)
         for name, value in found.items()
         if value is not None and value is not False and not (name == "env" and is_file(str(value)))
     }

@@ -13,6 +13,7 @@ from jupyter_diamond.model.envelope import Size, Span
 from jupyter_diamond.model.snapshot import Health, SiteReading
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task
+from jupyter_diamond.model.transfer import TransferState
 from jupyter_diamond.placement import words
 
 Mark = Literal["arrow", "dotted", "hollow", "filled", "paused", "half", "tick", "cross", "dash", "question"]
@@ -71,6 +72,18 @@ HEALTH: dict[Health, Look] = {
     "offline": Look("cross", "error", "does not answer"),
     "needs_login": Look("question", "warning", "needs your login"),
     "unknown": Look("question", "warning", "not read yet"),
+}
+TRANSFER: dict[TransferState, Look] = {
+    "waiting": Look("dotted", "neutral", "waiting its turn"),
+    "submitting": Look("dotted", "neutral", "being handed over"),
+    "active": Look("arrow", "info", "moving"),
+    "stalled": Look("question", "warning", "stalled"),
+    "paused": Look("paused", "warning", "paused"),
+    "needs_you": Look("question", "warning", "needs you"),
+    "placing": Look("arrow", "info", "being put in its place"),
+    "succeeded": Look("tick", "success", "arrived"),
+    "failed": Look("cross", "error", "failed"),
+    "cancelled": Look("dash", "muted", "cancelled"),
 }
 TRANSPORT = {"local": "local", "ssh": "ssh", "globus-compute": "Globus Compute"}
 

@@ -152,6 +152,9 @@ class Watcher:
         late, self._passing = [following for following in self._passing if following not in changed], passing
         for following in changed + late:
             self._bring_up_to_date(following)
+        moved = {event.subject.removeprefix("transfer:") for event in events if event.subject.startswith("transfer:")}
+        for following in self.active() if moved else ():
+            self._look_at(following, moved)
         self._groups.act(events)
 
     def _refresh_all(self) -> None:
@@ -182,8 +185,20 @@ class Watcher:
             self._last_log(following)
         self._learn_decision(following)
         following.take_task(task)
+        self._look_at(following)
         if task.state.terminal:
             self._end(following)
+
+    def _look_at(self, following: Following, moved: set[str] | None = None) -> None:
+        """Ask for the transfers that a task waits for; of those that it knows of only what has ``moved``."""
+        wanted = [each for each in following.moves() if not following.knows(each)]
+        wanted = wanted if moved is None else [each for each in wanted if each in moved]
+        found = []
+        for each in wanted:
+            with suppress(NotFound):  # pruned meanwhile
+                found.append(self._client.transfer(each))
+        if found:
+            following.take_transfers(found)
 
     def _end(self, following: Following) -> None:
         """Only handles keep what has ended, so that a deleted handle frees its values."""

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from jupyter_diamond.errors import InvalidRequest
+from jupyter_diamond.model.data import StageIn
 from jupyter_diamond.model.envelope import Envelope, Objective, Runtime, Softenable, Span
 from jupyter_diamond.model.environment import Environment
 
@@ -25,15 +27,18 @@ from .environments import named
 from .memory import parse_friendly, to_exact
 from .runtimes import parse_deadline, parse_runtime, runtime_words
 from .spans import parse_span
+from .stagings import STAGE_IN, STAGE_OUT, stage_in_of, stage_in_text, stage_out_of, stage_out_text, stagings
 
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
 SOFTENABLE: tuple[str, ...] = tuple(name.replace("_", "-") for name in get_args(Softenable))
 DEFAULT_TIME = "30m"
 FLAGS = frozenset({"preemptible", "unknown-charge"})
+REPEATED = frozenset({"stage-in", "stage-out"})
+"""May be said several times: a sequence of texts then, or one text in a shell's words."""
 NEEDS: tuple[str, ...] = (
     "nodes", "cpus", "gpus", "memory", "time", "gpu-model", "gpu-memory", "arch", "site", "sites", "account", "qos",
     "fabric", "container", "objective", "seed", "runtime", "serial", "deadline", "max-charge", "preemptible",
-    "unknown-charge", "soft", "env",
+    "unknown-charge", "soft", "stage-in", "stage-out", "env",
 )  # fmt: skip
 """Every option that an envelope is read from, in the order in which they are written."""
 
@@ -57,6 +62,8 @@ EXAMPLES = {
     "--max-charge": "--max-charge 100",
     "--soft": "--soft gpu-memory,deadline",
     "--seed": "--seed 7",
+    "--stage-in": STAGE_IN,
+    "--stage-out": STAGE_OUT,
     "--env": "--env torch or --env requirements.txt",
 }
 """What to write, for each option that takes a value."""
@@ -92,6 +99,8 @@ def read_envelope(said: Said, *, now: datetime) -> Envelope:
         "deadline": parse_deadline(said["deadline"], now) if said.get("deadline") is not None else None,
         "max_charge": _charge(said.get("max_charge")),
         "soft": _soft(said.get("soft")),
+        "stage_in": _stage_ins(said.get("stage_in")),
+        "stage_out": tuple(dict.fromkeys(map(stage_out_of, stagings(said.get("stage_out"))))),
         "env": _env(said.get("env")),
     }
     envelope = _checked(fields)
@@ -203,6 +212,15 @@ def _soft(text: str | None) -> tuple[str, ...]:
     return tuple(name.replace("-", "_") for name in known)
 
 
+def _stage_ins(said: str | Sequence[str] | None) -> tuple[StageIn, ...]:
+    found = tuple(dict.fromkeys(map(stage_in_of, stagings(said))))
+    names = [each.name for each in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidRequest(f"--stage-in names {twice} twice, from two places; give one of them another name.")
+    return found
+
+
 _OPTION = {
     "gpu_memory_bytes": "--gpu-memory", "gpu_model": "--gpu-model", "memory_bytes": "--memory", "walltime_s": "--time",
     "nodes": "--nodes", "cpus": "--cpus", "gpus": "--gpus", "sites": "--sites", "fabric": "--fabric",
@@ -256,6 +274,19 @@ def envelope_words(envelope: Envelope) -> list[str]:
     return [*found, *(flag for flag, said_ in flags if said_)]
 
 
+def said_words(words: Sequence[str]) -> dict[str, str | bool]:
+    """Options by their names without dashes in front, each with its value; a flag is True, one repeated a line."""
+    found: dict[str, list[str]] = {}
+    for at, word in enumerate(words):
+        if word.startswith("--") and not (at and words[at - 1][2:] in REPEATED):
+            value = words[at + 1 : at + 2]
+            found.setdefault(word[2:], []).extend([] if value and value[0].startswith("--") else value)
+    return {
+        name: shlex.join(values) if name in REPEATED else values[-1] if values else True
+        for name, values in found.items()
+    }
+
+
 def _wishes(envelope: Envelope) -> list[tuple[str, str | None]]:
     runtime, serial = runtime_words(envelope.runtime) if envelope.runtime is not None else (None, None)
     return [
@@ -266,5 +297,7 @@ def _wishes(envelope: Envelope) -> list[tuple[str, str | None]]:
         ("--deadline", None if envelope.deadline is None else f"{envelope.deadline:%Y-%m-%dT%H:%M:%SZ}"),
         ("--max-charge", None if envelope.max_charge is None else f"{envelope.max_charge:.9f}".rstrip("0").rstrip(".")),
         ("--soft", ",".join(name.replace("_", "-") for name in envelope.soft) or None),
+        *(("--stage-in", stage_in_text(each)) for each in envelope.stage_in),
+        *(("--stage-out", stage_out_text(each)) for each in envelope.stage_out),
         ("--env", None if envelope.env is None or envelope.env.requirements is not None else envelope.env.name),
     ]  # fmt: skip

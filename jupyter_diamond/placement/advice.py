@@ -14,7 +14,7 @@ from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.decision import Candidate, Verdict
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.parsing.contradictions import fastest
-from jupyter_diamond.parsing.envelopes import envelope_words, read_envelope
+from jupyter_diamond.parsing.envelopes import envelope_words, read_envelope, said_words
 
 from .candidates import Judged, candidate_of, refused
 from .caps import for_envelope
@@ -147,20 +147,9 @@ def _too_short(candidate: Candidate) -> float | None:
 
 def changed(envelope: Envelope, change: str, clock: Clock) -> Envelope:
     """The request with these options in place of its own. Raises InvalidRequest where they contradict the others."""
-    said = {**_said(envelope_words(envelope)), **_said(shlex.split(change))}
-    if "--site" in said:
-        said.pop("--sites", None)
-    words: dict[str, object] = {name[2:].replace("-", "_"): value for name, value in said.items()}
+    said: dict[str, object] = {**said_words(envelope_words(envelope)), **said_words(shlex.split(change))}
+    if "site" in said:
+        said.pop("sites", None)
     if envelope.env is not None:  # one that was read from a file has no word of its own
-        words["env"] = envelope.env
-    return read_envelope(words, now=clock.now)
-
-
-def _said(options: Sequence[str]) -> dict[str, str | bool]:
-    """Options with their values; a flag has none."""
-    found: dict[str, str | bool] = {}
-    for at, word in enumerate(options):
-        if word.startswith("--"):
-            value = options[at + 1] if at + 1 < len(options) else "--"
-            found[word] = True if value.startswith("--") else value
-    return found
+        said["env"] = envelope.env
+    return read_envelope({name.replace("-", "_"): value for name, value in said.items()}, now=clock.now)

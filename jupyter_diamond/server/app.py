@@ -13,6 +13,7 @@ from jupyter_diamond.settings import (
     DiamondAgent,
     DiamondApprovals,
     DiamondBudget,
+    DiamondData,
     DiamondEngine,
     DiamondGlobus,
     DiamondLimits,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 class DiamondApp(ExtensionApp):
     """One pool of all your cluster allocations. Its settings: c.DiamondStore, c.DiamondSites, c.DiamondEngine,
-    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondApprovals, c.DiamondMcp,
+    c.DiamondLimits, c.DiamondGlobus, c.DiamondBudget, c.DiamondNews, c.DiamondData, c.DiamondApprovals, c.DiamondMcp,
     c.DiamondAgent.
     """
 
@@ -45,6 +46,7 @@ class DiamondApp(ExtensionApp):
     load_other_extensions = True
     classes = [  # noqa: RUF012 - as traitlets has it
         DiamondStore, DiamondSites, DiamondEngine, DiamondLimits, DiamondGlobus, DiamondBudget, DiamondNews,
+        DiamondData,
         DiamondApprovals,
         DiamondMcp,
         DiamondAgent,
@@ -84,6 +86,7 @@ class DiamondApp(ExtensionApp):
             globus=DiamondGlobus(parent=self),
             budget=DiamondBudget(parent=self),
             news=DiamondNews(parent=self),
+            data=DiamondData(parent=self),
             log=self.log,
         )
 

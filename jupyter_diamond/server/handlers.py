@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from urllib.parse import quote
 
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.task import TaskRequest, TaskSummary
 
 from .approvals import APPROVAL_ROUTES
 from .base import DiamondHandler, PollHandler
 from .charges import CHARGE_ROUTES
 from .consumers import CONSUMER_ROUTES
+from .data import DATA_ROUTES
 from .drafts import DRAFT_ROUTES
 from .forms import (
     EventsQuery,
@@ -35,14 +33,12 @@ from .forms import (
 )
 from .groups import GROUP_ROUTES
 from .logins import LOGIN_ROUTES
+from .receipts import RECEIPT_ROUTES
 from .tools import TOOL_ROUTES
 from .verdicts import VERDICT_ROUTES
 from .waiting import WAITING_ROUTES
 
 OPENAPI = Path(__file__).with_name("openapi.yaml")
-
-_FETCHABLE = re.compile(r"job\.out|outputs\.jsonl|result/(?!\.)[\w.-]+")
-"""What can be fetched of a task; names of variables may have any letters. Never the attempt's key, bundle or script."""
 
 
 class StatusHandler(DiamondHandler):
@@ -127,6 +123,16 @@ class IdleHandler(DiamondHandler):
     async def post(self) -> None:
         """Look, and start nothing."""
         self.answer(await self.service.idle(self.form(IdleForm).envelope))
+
+
+class OutlookHandler(DiamondHandler):
+    """The wait everywhere."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """When one GPU, or one core, for an hour would start at each partition."""
+        self.answer(await self.service.outlook())
 
 
 class SiteEnvHandler(DiamondHandler):
@@ -214,7 +220,9 @@ class TasksHandler(DiamondHandler):
         if asked.group is not None:
             lines = await self.service.groups.tasks(asked.group, limit=asked.limit)
         else:
-            lines = await self.service.tasks(asked.name, asked.phase, asked.notebook, asked.limit)
+            lines = await self.service.tasks(
+                asked.name, asked.phase, asked.notebook, asked.limit, before=asked.before, newer=asked.newer
+            )
         # the lines come from the store as they are: a long list is not validated a second time
         self.answer(TaskList.model_construct(tasks=tuple(lines)))
 
@@ -289,20 +297,6 @@ class ResultHandler(DiamondHandler):
         self.answer(await self.service.result(ref))
 
 
-class FileHandler(DiamondHandler):
-    """One file of a task."""
-
-    @web.authenticated
-    @authorized
-    async def get(self, ref: str, path: str) -> None:
-        """Its bytes, as a download: a browser must never show what a job wrote as a page of this server."""
-        if not _FETCHABLE.fullmatch(path):
-            raise NotFound("Of a task's files only job.out, outputs.jsonl and those in result/ can be fetched.")
-        content = await self.service.file(ref, path)
-        self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(path.rsplit('/', 1)[-1])}")
-        self.finish(content, set_content_type="application/octet-stream")
-
-
 class EventsHandler(PollHandler):
     """What happened to all tasks and sites."""
 
@@ -335,6 +329,8 @@ _ELSEWHERE = (
     *TOOL_ROUTES,
     *VERDICT_ROUTES,
     *DRAFT_ROUTES,
+    *RECEIPT_ROUTES,
+    *DATA_ROUTES,
 )
 ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/status", StatusHandler),
@@ -351,6 +347,7 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/sites/([^/]+)/smoke", SmokeHandler),
     (rf"{_API}/plan", PlanHandler),
     (rf"{_API}/idle", IdleHandler),
+    (rf"{_API}/outlook", OutlookHandler),
     (rf"{_API}/tasks", TasksHandler),
     (rf"{_API}/tasks/([^/]+)", TaskHandler),
     (rf"{_API}/tasks/([^/]+)/cancel", CancelHandler),
@@ -359,7 +356,6 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/tasks/([^/]+)/logs", LogsHandler),
     (rf"{_API}/tasks/([^/]+)/accounting", AccountedHandler),
     (rf"{_API}/tasks/([^/]+)/result", ResultHandler),
-    (rf"{_API}/tasks/([^/]+)/files/(.+)", FileHandler),
     (rf"{_API}/events", EventsHandler),
     (rf"{_API}/openapi\.yaml", OpenapiHandler),
     *((_API + path, handler) for path, handler in _ELSEWHERE),

@@ -12,12 +12,12 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from jupyter_diamond.errors import DiamondError, InvalidRequest
+from jupyter_diamond.globus.access import CALLBACK
 from jupyter_diamond.model.login import Login
 
 from .base import DiamondHandler
 from .forms import CodeForm, LoginForm
 
-CALLBACK = "jupyter_diamond/api/login/callback"
 HUB = "JUPYTERHUB_SERVICE_PREFIX"
 _PAGE = """\
 <!DOCTYPE html>

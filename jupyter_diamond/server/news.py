@@ -11,14 +11,14 @@ from typing import Any
 from jupyter_diamond.model.event import Event
 
 SCHEMA_ID = "https://schema.jupyter-diamond.org/pool/v1"
-KINDS = ("task", "group", "site", "login", "proposal", "agents")
+KINDS = ("task", "group", "site", "login", "proposal", "agents", "transfer", "data")
 _BEGUN = ("task.created", "decision.made", "charge.reserved")
 """What happens to every member of a group when its round begins."""
 SCHEMA: dict[str, Any] = {
     "$id": SCHEMA_ID,
     "version": "1",
     "title": "Something in the pool changed",
-    "description": "Which task, group, site, login or proposal to fetch again, or whether agents may act.",
+    "description": "What to fetch again (a task, a transfer, a site, …), or whether agents may act.",
     "personal-data": True,
     "type": "object",
     "required": ["kind", "id", "version"],

@@ -17,6 +17,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from jupyter_diamond.agent.tools.registry import all_specs
 from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.continuation import Continuation, Cursor, Registered, Registration, Waking
+from jupyter_diamond.model.data import Dataset, Listing
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.draft import Draft, DraftRequest
 from jupyter_diamond.model.endpoint import Endpoints
@@ -24,11 +25,13 @@ from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart
-from jupyter_diamond.model.looks import Accounted, Executed, Idle, Preflight, PutFile, SiteEnv
+from jupyter_diamond.model.looks import Accounted, Executed, Idle, Outlook, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.proposal import AgentSwitch, AuditCheck, Proposal, StandingBudget
+from jupyter_diamond.model.receipt import Crate, CrateForm, FileList, GroupFiles, Receipt
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest
 from jupyter_diamond.model.tool import ToolAnswer, ToolCall, ToolList
+from jupyter_diamond.model.transfer import Transfer, TransferPlan
 from jupyter_diamond.model.verdict import GroupVerdict, TaskVerdict
 from jupyter_diamond.model.views import ErrorView, EventPage, Interpreter, LogChunk, ResultView, Status
 from jupyter_diamond.server.approval_forms import (
@@ -40,6 +43,7 @@ from jupyter_diamond.server.approval_forms import (
     ProposalList,
     SwitchForm,
 )
+from jupyter_diamond.server.data_forms import DataForm, DatasetList, DropForm, TransferForm, TransferList
 from jupyter_diamond.server.forms import (
     CodeForm,
     ContinuationList,
@@ -65,16 +69,20 @@ REQUESTS: tuple[type[BaseModel], ...] = (
     Registration, GroupRequest, ToolCall,
     ApproveForm, DenyForm, BudgetForm, SwitchForm,
     DraftRequest,
+    CrateForm,
+    DataForm, DropForm, TransferForm,
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
-    Idle, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
+    Idle, Outlook, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
     GroupSubmitted, GroupList, Group, GroupResults, MemberList,
     Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
     ToolList, ToolAnswer,
     Proposal, ProposalList, StandingBudget, BudgetList, AgentSwitch, AuditPage, AuditCheck,
     TaskVerdict, GroupVerdict,
     Draft,
+    Receipt, FileList, GroupFiles, Crate,
+    Dataset, DatasetList, Listing, Transfer, TransferList, TransferPlan,
 )  # fmt: skip
 
 

@@ -139,7 +139,7 @@ def summaries() -> Select[Any]:
     newest = and_(attempts.c.task_id == tasks.c.id, attempts.c.n == tasks.c.attempts)
     return select(
         tasks.c.id, tasks.c.name, tasks.c.state, tasks.c.created_at, tasks.c.ended_at, tasks.c.attempts,
-        tasks.c.version, tasks.c.group_id, tasks.c.member,
+        tasks.c.version, tasks.c.notebook, tasks.c.group_id, tasks.c.member,
         attempts.c.site, attempts.c.partition, attempts.c.native_id, attempts.c.started_at,
         attempts.c.walltime_s, attempts.c.reason_class, attempts.c.cause, attempts.c.trouble,
     ).select_from(tasks.outerjoin(attempts, newest))  # fmt: skip
@@ -153,7 +153,7 @@ def summaries_of(rows: Iterable[Row[Any]]) -> tuple[TaskSummary, ...]:
 def summary_of(row: Sequence[Any]) -> dict[str, Any]:
     """One line of a task list, before it is a model."""
     (
-        task_id, name, state, created_at, ended_at, attempts_made, version, group, index,
+        task_id, name, state, created_at, ended_at, attempts_made, version, notebook, group, index,
         site, partition, native_id, started_at, walltime_s, reason_class, cause, trouble,
     ) = row  # fmt: skip
     state, phase, outcome = _STATES[state]
@@ -164,7 +164,7 @@ def summary_of(row: Sequence[Any]) -> dict[str, Any]:
         "started_at": None if started_at is None else from_epoch(started_at),
         "ended_at": None if ended_at is None else from_epoch(ended_at),
         "walltime_s": walltime_s, "reason_class": reason_class, "cause": cause or "", "trouble": trouble or "",
-        "attempts": attempts_made, "version": version,
+        "attempts": attempts_made, "version": version, "notebook": notebook,
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, func, insert, select, true, update
 
-from jupyter_diamond.errors import InvalidRequest, OverBudget
+from jupyter_diamond.errors import OverBudget
 from jupyter_diamond.model.capabilities import Capabilities
 from jupyter_diamond.model.charge import SpendingCap
 from jupyter_diamond.model.decision import Decision
@@ -22,7 +22,7 @@ from jupyter_diamond.model.queue import OwnRun, PastJob
 from jupyter_diamond.model.snapshot import SiteReading
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest, TaskSummary
 
-from . import attempt_rows, eventlog, follows, history, leases, loading, outcomes
+from . import attempt_rows, eventlog, follows, history, leases, lists, loading, outcomes
 from .attempt_book import AttemptBook
 from .audit import AuditBook
 from .budgets import Budgets
@@ -30,14 +30,16 @@ from .channels import Channels
 from .chargebook import ChargeBook
 from .continuations import Continuations
 from .database import Database
+from .datasets import Datasets
 from .environments import EnvironmentBook
 from .groups import Groups
 from .model_calls import ModelCalls
 from .past_runs import past_runs
 from .proposals import Proposals
-from .rows import stored, summaries, summaries_of
+from .rows import stored, summaries_of
 from .schema import arrays, attempts, capabilities, tasks
 from .switches import Switches
+from .transfers import Transfers
 
 
 class Store:
@@ -59,6 +61,8 @@ class Store:
         self.budgets = Budgets(self._database)
         self.audit = AuditBook(self._database)
         self.switches = Switches(self._database)
+        self.datasets = Datasets(self._database)
+        self.transfers = Transfers(self._database)
         self.model_calls = ModelCalls(self._database)
         self.environments = EnvironmentBook(self._database)
         self._tidied = -1
@@ -150,22 +154,15 @@ class Store:
         limit: int = 100,
         *,
         members: bool = False,
+        before: str | None = None,
+        newer: int | None = None,
     ) -> tuple[TaskSummary, ...]:
         """Task lines, newest first, without members of groups unless these are wanted, too.
 
-        ``phase`` is ``active`` or ``ended``; anything else raises InvalidRequest.
+        ``phase`` is ``active`` or ``ended``; anything else raises InvalidRequest. ``before``: only those made before
+        this task. ``newer``: only those with an event after this one, by their newest event, the oldest first.
         """
-        if phase not in (None, "active", "ended"):
-            raise InvalidRequest(f"There is no phase {phase!r}; tasks are active or ended.")
-        query = summaries().order_by(tasks.c.row.desc()).limit(limit)
-        if name is not None:
-            query = query.where(tasks.c.name == name)
-        elif not members:
-            query = query.where(tasks.c.group_id.is_(None))
-        if phase is not None:
-            query = query.where(tasks.c.ended if phase == "ended" else ~tasks.c.ended)
-        if notebook is not None:
-            query = query.where(tasks.c.notebook == notebook)
+        query = lists.asked(name, phase, notebook, members=members, before=before, newer=newer).limit(limit)
         with self._database.read() as connection:
             return summaries_of(connection.execute(query))
 

@@ -1,6 +1,22 @@
 // Generated from the pydantic models in jupyter_diamond/model. Do not edit:
 // run `python -m labextension.scripts.api_types` from the repository's root.
 
+/** The attempts of one account of a site in one unit. Sums are of those whose charge is known; None: of none. */
+export interface AccountCharges {
+  site: string;
+  account: string | null;
+  unit: string;
+  attempts: number;
+  live: number;
+  unknown: number;
+  predicted: number | null;
+  reserved: number | null;
+  actual: number | null;
+  balance: number | null;
+  balance_unit: string;
+  balance_read_at: string | null;
+}
+
 /** Whether agents may act at all. Off: they may look, nothing else. */
 export interface AgentSwitch {
   on: boolean;
@@ -80,6 +96,14 @@ export interface Attempt {
   trouble: string;
 }
 
+/** One attempt with its charge. */
+export interface AttemptCharge {
+  n: number;
+  site: string;
+  account: string | null;
+  charge: Charge;
+}
+
 /** Where a standing budget holds: everything that is given must agree. */
 export interface BudgetScope {
   channel: string | null;
@@ -155,6 +179,16 @@ export interface ChargeModel {
   gpus_per_unit: number | null;
   factor: number | null;
   least_s: number | null;
+}
+
+/** What was charged since a moment, and what is reserved now. ``caps`` are those that the user has set. */
+export interface Charges {
+  since: string;
+  read_at: string;
+  accounts: AccountCharges[];
+  tasks: TaskCharges[];
+  caps: Spent[];
+  models: ModelUse;
 }
 
 /** The newest thing that a task has saved at its site. ``mark`` differs between two of the same name. */
@@ -268,6 +302,13 @@ export interface EventPage {
   cursor: number;
 }
 
+/** Which names a recursive transfer takes or leaves, first match first, as Globus Transfer has them. */
+export interface Filter {
+  method: 'include' | 'exclude';
+  name: string;
+  type: 'file' | 'dir' | null;
+}
+
 /** One question's answer. ``evidence`` are lines of the log, of accounting, of the receipt: foreign text. */
 export interface Finding {
   question: 'accepted' | 'started' | 'clean_log' | 'outputs' | 'size' | 'ended_well';
@@ -368,6 +409,30 @@ export interface Healing {
   warn_signal: 'USR2' | 'USR1' | 'HUP';
 }
 
+/** One partition over time: columns of equal length, one place a span of time, oldest first. */
+export interface HistorySeries {
+  partition: string;
+  unit: 'GPU' | 'CPU';
+  at: string[];
+  readings: number[];
+  free: (number | null)[];
+  total: (number | null)[];
+  pending: (number | null)[];
+  running: (number | null)[];
+  mine_pending: (number | null)[];
+  mine_running: (number | null)[];
+}
+
+/** A file that the task left. ``path`` is relative to the folder that its cell ran in, ``Manifest.folder``. */
+export interface KeptFile {
+  path: string;
+  bytes: number;
+  mtime: number;
+  sha256: string;
+  media_type: string;
+  patterns: number[];
+}
+
 /** What a kernel must keep to before it sends anything. All in bytes. */
 export interface Limits {
   value_bytes: number;
@@ -423,7 +488,17 @@ export interface Manifest {
   missing: MissingValue[];
   outputs_bytes: number;
   outputs_truncated: boolean;
+  folder: string;
+  files: KeptFile[];
+  files_count: number;
+  files_bytes: number;
+  files_left_out: number;
+  files_unmatched: number[];
+  files_note: string;
+  files_sha256: string;
   python: string;
+  packages: { [key: string]: string };
+  modules: string[];
   host: string;
   started_at: number;
   ended_at: number;
@@ -451,6 +526,7 @@ export interface MemberSummary {
   trouble: string;
   attempts: number;
   version: number;
+  notebook: string | null;
   params: { [key: string]: boolean | number | string | null };
   charges: Charge[];
   before: State[];
@@ -476,6 +552,15 @@ export interface Mismatch {
 export interface MissingValue {
   name: string;
   why: string;
+}
+
+/** What several calls took together. */
+export interface ModelUse {
+  calls: number;
+  unmeasured: number;
+  prompt_tokens: number;
+  answer_tokens: number;
+  seconds: number;
 }
 
 /** A job as its scheduler names it. ``cluster`` is kept for every later command when the id came with one (B02). */
@@ -510,6 +595,21 @@ export interface NotebookCell {
 
 /** How an attempt ended. */
 export type Outcome = 'OK' | 'FAILED' | 'CANCELLED' | 'TIMEOUT' | 'OOM' | 'NODE_FAIL' | 'PREEMPTED' | 'NEVER_STARTED' | 'LOST';
+
+/** The wait at every partition at one instant. */
+export interface Outlook {
+  made_at: string;
+  places: OutlookPlace[];
+}
+
+/** When a small job would start at one partition: of one GPU where it has any, else of one core; for one hour. */
+export interface OutlookPlace {
+  site: string;
+  partition: string;
+  unit: 'GPU' | 'CPU';
+  forecast: Forecast | null;
+  why: string;
+}
 
 /** What the user's own jobs of one account, QOS and partition hold now, and how many wait. */
 export interface OwnUse {
@@ -551,6 +651,19 @@ export interface PartitionPolicy {
 
 /** The four things a user needs to tell apart. */
 export type Phase = 'PENDING' | 'RUNNING' | 'ENDED' | 'UNKNOWN';
+
+/** How far it is. None: not known (yet). ``bytes_sent`` counts what was sent again, too. */
+export interface Progress {
+  bytes_total: number | null;
+  bytes_done: number;
+  files_total: number | null;
+  files_done: number;
+  files_skipped: number;
+  bytes_sent: number | null;
+  faults: number;
+  rate: number | null;
+  eta_s: number | null;
+}
 
 /** One act that an agent wants to do, as it is shown to the user before anything happens. */
 export interface Proposal {
@@ -669,6 +782,14 @@ export interface Runtime {
   curve: [number, number][];
 }
 
+/** The kept past of one site. ``span_s`` is 0 where each place is one reading, else the length of a span. */
+export interface SiteHistory {
+  site: string;
+  since: string;
+  span_s: number;
+  series: HistorySeries[];
+}
+
 /** What accounting says of this user: asked seldom, as it changes seldom and costs the site's database. */
 export interface SiteLimits {
   read_at: string;
@@ -740,6 +861,23 @@ export interface Speaker {
   agent: string | null;
   channel: string;
   guest: boolean;
+}
+
+/** The most that the user allows: for one task with all its attempts, in any 24 hours, at a site (on one account) in all, or for one agent in any 24 hours. */
+export interface SpendingCap {
+  scope: 'task' | 'day' | 'account' | 'agent';
+  amount: number;
+  unit: string;
+  site: string | null;
+  account: string | null;
+}
+
+/** What stands against a cap now. ``unknown`` counts attempts whose charge is not known and is not in the sums. */
+export interface Spent {
+  cap: SpendingCap;
+  spent: number;
+  reserved: number;
+  unknown: number;
 }
 
 /** Data that must be at the site before the job is submitted: a dataset by its name, or a location with one. */
@@ -816,6 +954,13 @@ export interface Task {
   version: number;
 }
 
+/** One task's charges, attempt by attempt: they may be in different units. */
+export interface TaskCharges {
+  task_id: string;
+  name: string;
+  attempts: AttemptCharge[];
+}
+
 /** One row of a task list. */
 export interface TaskSummary {
   id: string;
@@ -837,6 +982,7 @@ export interface TaskSummary {
   trouble: string;
   attempts: number;
   version: number;
+  notebook: string | null;
 }
 
 /** Of the newest attempt. ``correct`` is yes only when every finding is; no when one is; else unknown. */
@@ -855,7 +1001,7 @@ export interface TaskVerdict {
 
 /** What an approval is bound to. Everything that decides what happens and what it costs is in here. */
 export interface Terms {
-  act: 'submit' | 'submit_group' | 'replan' | 'cancel' | 'hold' | 'release' | 'smoke' | 'put_file' | 'execute' | 'mismatch';
+  act: 'submit' | 'submit_group' | 'replan' | 'cancel' | 'hold' | 'release' | 'smoke' | 'put_file' | 'execute' | 'mismatch' | 'transfer' | 'cancel_transfer' | 'register_data';
   subject: string;
   site: string | null;
   partition: string | null;
@@ -868,6 +1014,50 @@ export interface Terms {
   members: number | null;
   data: string[];
   arguments: { [key: string]: string };
+}
+
+/** A movement, as it is known. ``cause`` and ``next`` as an attempt has them; ``trouble`` while it goes on. */
+export interface Transfer {
+  id: string;
+  request: TransferRequest;
+  mover: 'globus' | 'rsync' | 'stream' | 'chunks' | 'copy';
+  why: string;
+  state: 'waiting' | 'submitting' | 'active' | 'stalled' | 'paused' | 'needs_you' | 'placing' | 'succeeded' | 'failed' | 'cancelled';
+  progress: Progress;
+  submission_id: string | null;
+  native_id: string | null;
+  trouble: string;
+  link: string;
+  cause: string;
+  next: string;
+  fault: 'missing' | 'permission' | 'no_space' | 'no_way' | 'corrupt' | 'changed' | 'late' | 'needs_you' | 'refused' | 'broken' | null;
+  evidence: string[];
+  digest: string | null;
+  log: string[];
+  cancel_requested_by: string | null;
+  created_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+  deadline: string;
+  state_since: string;
+  version: number;
+}
+
+/** What is asked for. ``client_token`` makes it idempotent: the same token always gives the same transfer. */
+export interface TransferRequest {
+  client_token: string;
+  source: Location;
+  destination: Location;
+  files: string[];
+  filters: Filter[];
+  sync: 'exists' | 'size' | 'mtime' | 'checksum' | null;
+  verify: boolean;
+  deadline_s: number;
+  purpose: 'stage_in' | 'stage_out' | 'user' | 'agent';
+  dataset: string | null;
+  task: string | null;
+  attempt: number | null;
+  by: string | null;
 }
 
 /** One rule's answer for one candidate. */

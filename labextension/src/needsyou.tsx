@@ -7,31 +7,46 @@ import type { AgentsModel } from './agents';
 import { allowedSaid, scopeSaid, usedSaid } from './budgettext';
 import { useNow } from './clock';
 import { counted, moment } from './format';
+import { Gate } from './login';
 import type { PoolModel } from './pool';
 import { ProposalCard } from './proposalcard';
 import { useSignal } from './signal';
+import { NeedCard } from './transfers';
 
 /** Plans that wait, first of all; nothing where none does. */
 export function NeedsYou(props: { pool: PoolModel; openTask: (id: string) => void }): JSX.Element | null {
   const { pool, openTask } = props;
-  const { agents } = pool;
+  const { agents, transfers } = pool;
   const section = React.useRef<HTMLElement>(null);
   useSignal(agents.changed);
+  useSignal(transfers.changed);
+  useSignal(pool.login.changed);
   const answered = useAnswered(agents);
   const cards = [...agents.waiting, ...answered.shown];
-  if (cards.length === 0) {
+  const needing = transfers.needing;
+  if (cards.length === 0 && needing.length === 0) {
     return null;
   }
   return (
     <section className="jp-diamond-section jp-diamond-needs" aria-label="Needs you" ref={section} tabIndex={-1}>
       <header className="jp-diamond-head">
         <h2>Needs you</h2>
-        <span className="jp-diamond-counts">{agents.waiting.length > 0 && counted(agents.waiting.length, 'plan')}</span>
+        <span className="jp-diamond-counts">{waitingSaid(agents.waiting.length, needing.length)}</span>
       </header>
-      {agents.state?.on === false && (
+      {cards.length > 0 && agents.state?.on === false && (
         <p className="jp-diamond-empty">Agents are off, so nothing can be approved. Switch them on below.</p>
       )}
       <ul>
+        {needing.map(each => (
+          <li key={each.id}>
+            <NeedCard transfer={each} linked={!pool.login.canBegin} />
+          </li>
+        ))}
+        {needing.length > 0 && pool.login.state !== null && pool.login.canBegin && (
+          <li>
+            <Gate model={pool.login} login={pool.login.state} sites={[]} />
+          </li>
+        )}
         {cards.map(each => (
           <li key={each.id}>
             <ProposalCard proposals={pool.proposals} first={each} openTask={openTask} />
@@ -45,6 +60,11 @@ export function NeedsYou(props: { pool: PoolModel; openTask: (id: string) => voi
       )}
     </section>
   );
+}
+
+function waitingSaid(plans: number, transfers: number): string {
+  const said = [plans > 0 && counted(plans, 'plan'), transfers > 0 && counted(transfers, 'transfer')];
+  return said.filter(Boolean).join(' · ');
 }
 
 /** What was answered here stays until it is cleared: nothing vanishes under the hand, or before it is read. */

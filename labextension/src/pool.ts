@@ -10,6 +10,7 @@ import type { Group, Snapshot, TaskSummary } from './api-types';
 import { Coalescer } from './coalesce';
 import { LoginModel } from './loginmodel';
 import { Proposals } from './proposals';
+import { TransfersModel } from './transfersmodel';
 
 export const SCHEMA = 'https://schema.jupyter-diamond.org/pool/v1';
 
@@ -43,6 +44,8 @@ export class PoolModel implements IDisposable {
     this.login = new LoginModel(api);
     this.proposals = new Proposals(api);
     this.agents = new AgentsModel(api, this.proposals);
+    this.transfers = new TransfersModel(api);
+    this.transfers.announced.connect((_, sentence) => this.announced.emit(sentence));
     this.agents.announced.connect((_, sentence) => this.announced.emit(sentence));
     this.login.announced.connect((_, sentence) => this.announced.emit(sentence));
     services.events.stream.connect(this._onEvent, this);
@@ -62,6 +65,7 @@ export class PoolModel implements IDisposable {
   readonly login: LoginModel;
   readonly proposals: Proposals;
   readonly agents: AgentsModel;
+  readonly transfers: TransfersModel;
   link: Link = { kind: 'connecting' };
   snapshot: Snapshot | null = null;
   /** Active ones first, then ended ones; both newest first. */
@@ -173,6 +177,7 @@ export class PoolModel implements IDisposable {
     this.login.dispose();
     this.proposals.dispose();
     this.agents.dispose();
+    this.transfers.dispose();
     Signal.clearData(this);
   }
 
@@ -181,6 +186,7 @@ export class PoolModel implements IDisposable {
     this.snapshot = snapshot;
     this.link = { kind: 'ready' };
     this.proposals.hear('');
+    this.transfers.hear();
     this.changed.emit();
   }
 
@@ -291,6 +297,10 @@ export class PoolModel implements IDisposable {
     }
     if (kind === 'proposal') {
       this.proposals.hear(String(id));
+      return;
+    }
+    if (kind === 'transfer') {
+      this.transfers.hear();
       return;
     }
     (kind === 'login' ? this._loginSoon : kind === 'site' ? this._sitesSoon : this._tasksSoon).ask();

@@ -6,7 +6,9 @@ import { useNow } from './clock';
 import { GroupRow } from './grouprow';
 import { Mark } from './marks';
 import { PoolModel, countsLine } from './pool';
+import { useSignal } from './signal';
 import { elapsedShare, endedText, sentence, stateWords, timeText, where } from './tasktext';
+import { Far } from './transfers';
 import { stateSign } from './vocabulary';
 
 /** Rows drawn at once; the rest come page by page, so that a thousand tasks cost no more than two hundred. */
@@ -16,6 +18,7 @@ interface ViewProps {
   pool: PoolModel;
   openTask: (id: string) => void;
   openGroup: (id: string) => void;
+  seeAll: () => void;
 }
 
 export function TasksView(props: ViewProps): JSX.Element {
@@ -37,6 +40,7 @@ export function TasksView(props: ViewProps): JSX.Element {
       <header className="jp-diamond-head">
         <h2>Tasks</h2>
         <span className="jp-diamond-counts">{countsLine(pool.counts)}</span>
+        <SeeAll what="tasks" open={props.seeAll} />
       </header>
       {tasks === null && <p className="jp-diamond-empty">Reading the tasks…</p>}
       {tasks !== null && all.length === 0 && (
@@ -49,7 +53,7 @@ export function TasksView(props: ViewProps): JSX.Element {
           'members' in row ? (
             <GroupRow key={row.id} group={row} first={at === 0} {...{ pool, openTask, openGroup }} />
           ) : (
-            <TaskRow key={row.id} task={row} fresh={pool.moved.has(row.id)} first={at === 0} openTask={openTask} />
+            <TaskRow key={row.id} task={row} fresh={pool.moved.has(row.id)} first={at === 0} {...{ pool, openTask }} />
           )
         )}
       </ul>
@@ -59,6 +63,21 @@ export function TasksView(props: ViewProps): JSX.Element {
         </button>
       )}
     </section>
+  );
+}
+
+/** From a glance to the whole: `see all →`. */
+export function SeeAll(props: { what: string; open: () => void }): JSX.Element {
+  return (
+    <button
+      type="button"
+      className="jp-diamond-link"
+      data-action={`all-${props.what}`}
+      aria-label={`See all ${props.what}`}
+      onClick={props.open}
+    >
+      see all →
+    </button>
   );
 }
 
@@ -75,6 +94,7 @@ function merged(pool: PoolModel): (TaskSummary | Group)[] {
 }
 
 interface RowProps {
+  pool: PoolModel;
   task: TaskSummary;
   fresh: boolean;
   first: boolean;
@@ -113,7 +133,8 @@ const TaskRow = React.memo(function TaskRow(props: RowProps): JSX.Element {
           </span>
           <EndedAgo task={task} />
         </span>
-        {task.phase === 'RUNNING' && <RunBar task={task} />}
+        {isStaging(task) && <Staging pool={props.pool} task={task.id} />}
+        {task.phase === 'RUNNING' && !isStaging(task) && <RunBar task={task} />}
         {said !== '' && (
           <span className={`jp-diamond-cause${task.phase === 'ENDED' ? '' : ' jp-mod-trouble'}`}>{said}</span>
         )}
@@ -121,6 +142,23 @@ const TaskRow = React.memo(function TaskRow(props: RowProps): JSX.Element {
     </li>
   );
 });
+
+function isStaging(task: TaskSummary): boolean {
+  return task.state === 'staging_in' || task.state === 'staging_out';
+}
+
+/** A bar for each movement that the task waits for. */
+function Staging(props: { pool: PoolModel; task: string }): JSX.Element {
+  const { transfers } = props.pool;
+  useSignal(transfers.changed);
+  return (
+    <>
+      {transfers.of(props.task).map(each => (
+        <Far key={each.id} transfer={each} named={true} />
+      ))}
+    </>
+  );
+}
 
 function TaskTime(props: { task: TaskSummary }): JSX.Element {
   const now = useNow(props.task.phase !== 'ENDED');

@@ -3,7 +3,7 @@
  * jupyter_diamond/notebook/vocabulary.py says the same in cards and tables; a test compares the two.
  */
 
-import type { Answer, Health, ReasonClass, State } from './words';
+import type { Answer, Health, ReasonClass, State, TransferState } from './words';
 
 export type Shape =
   | 'arrow'
@@ -58,6 +58,19 @@ const HEALTH: { readonly [health in Health]: Sign } = {
   unknown: sign('not read yet', 'question', 'warning')
 };
 
+const TRANSFERS: { readonly [state in TransferState]: Sign } = {
+  waiting: sign('waiting its turn', 'dotted', 'neutral'),
+  submitting: sign('being handed over', 'dotted', 'neutral'),
+  active: sign('moving', 'arrow', 'info'),
+  stalled: sign('stalled', 'question', 'warning'),
+  paused: sign('paused', 'paused', 'warning'),
+  needs_you: sign('needs you', 'question', 'warning'),
+  placing: sign('being put in its place', 'arrow', 'info'),
+  succeeded: sign('arrived', 'tick', 'success'),
+  failed: sign('failed', 'cross', 'error'),
+  cancelled: sign('cancelled', 'dash', 'muted')
+};
+
 const TRANSPORTS: { readonly [transport: string]: string } = {
   local: 'local',
   ssh: 'ssh',
@@ -82,6 +95,10 @@ const UNHEARD = sign('unknown', 'question', 'warning');
 /** A newer server may know states that this page does not: those read as unknown. */
 export function stateSign(state: State): Sign {
   return STATES[state] ?? UNHEARD;
+}
+
+export function transferSign(state: TransferState): Sign {
+  return TRANSFERS[state] ?? UNHEARD;
 }
 
 export function healthSign(health: Health): Sign {

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from jupyter_diamond.model.charge import Charge
+from jupyter_diamond.model.data import Location
 from jupyter_diamond.model.decision import Candidate, Decision, Verdict
 from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.event import Event
@@ -16,6 +17,7 @@ from jupyter_diamond.model.proposal import Allowance, BudgetScope, Proposal, Spe
 from jupyter_diamond.model.snapshot import NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.model.states import Phase, ReasonClass, State
 from jupyter_diamond.model.task import Attempt, Captured, NotebookCell, Task, TaskSummary
+from jupyter_diamond.model.transfer import Progress, Transfer, TransferRequest
 from jupyter_diamond.model.verdict import Finding, TaskVerdict
 
 GB = 1 << 30
@@ -179,6 +181,7 @@ def summary(each: Task) -> TaskSummary:
         partition=newest.partition, native_id=newest.native.id if newest.native else None, created_at=each.created_at,
         started_at=newest.started_at, ended_at=each.ended_at, walltime_s=newest.size.walltime_s, reason_class=newest.reason_class,
         cause=each.cause, trouble=newest.trouble, attempts=len(each.attempts), version=each.version,
+        notebook=each.notebook.path,
     )  # fmt: skip
 
 
@@ -281,3 +284,19 @@ def budget(name: str, **changes: Any) -> StandingBudget:
         expires_at=ago(-80_000), used={"GPU-hour": 2.5, "jobs": 1.0},
     )  # fmt: skip
     return made.model_copy(update=changes)
+
+
+def transfer(
+    ident: str, state: str = "active", *, task: str | None = None, what: str = "imagenet", **facts: Any
+) -> Transfer:
+    """A fifth of it is there."""
+    asked = TransferRequest(
+        client_token=f"{ident}-0000000000000000", source=Location(kind="home", path=f"/data/{what}"),
+        destination=Location(kind="site", site="delta", path=f"/scratch/{what}"), dataset=what, task=task,
+    )  # fmt: skip
+    base: dict[str, Any] = {
+        "id": ident, "request": asked, "mover": "rsync", "why": "Both ends have rsync.", "state": state,
+        "created_at": ago(600), "deadline": ago(-6000), "state_since": ago(500),
+        "progress": Progress(bytes_total=100 * GB, bytes_done=20 * GB, rate=88 * (1 << 20), eta_s=930.0),
+    }  # fmt: skip
+    return Transfer(**{**base, **facts})

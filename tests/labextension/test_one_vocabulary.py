@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+from uuid import UUID
 
 import pytest
 from typescript import compile_modules, evaluate
 
+from jupyter_diamond.model.data import Location
 from jupyter_diamond.model.envelope import Envelope, Size
 from jupyter_diamond.model.forecast import Estimate, Forecast
 from jupyter_diamond.model.group import Group, GroupShare, MemberSummary
@@ -20,7 +22,16 @@ from jupyter_diamond.model.limits import Cap, Door
 from jupyter_diamond.model.proposal import Allowance, BudgetScope, StandingBudget
 from jupyter_diamond.model.snapshot import NO_LIMIT, GpuShare, NodeShape, Record, SiteReading, Snapshot
 from jupyter_diamond.model.states import Outcome, Phase, ReasonClass, State
-from jupyter_diamond.notebook import card_view, group_words, proposal_words, vocabulary, wall_text, wall_view
+from jupyter_diamond.model.transfer import Progress, Transfer, TransferRequest, TransferState
+from jupyter_diamond.notebook import (
+    card_view,
+    data_words,
+    group_words,
+    proposal_words,
+    vocabulary,
+    wall_text,
+    wall_view,
+)
 from jupyter_diamond.placement import estimate_words, words
 
 pytestmark = pytest.mark.node
@@ -34,6 +45,7 @@ NAMES = (
     "estimatetext",
     "grouptext",
     "budgettext",
+    "transfertext",
 )
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=timezone.utc)
 SECONDS = [0, 1, 59, 60, 61, 89, 90, 299, 300, 400, 3599, 3600, 3725, 5399, 5400, 86399, 86400, 90061, 172_799, 172_800,
@@ -61,6 +73,49 @@ def test_states_have_one_word_one_tone_and_one_mark(folder: Path):
     ]
 
 
+def transfers(pick: random.Random) -> Iterator[Transfer]:
+    """Transfers of every state, with every kind of gap in what is known of them."""
+    collection = UUID("4f2a91cc-0000-4000-8000-000000000001")
+    places = [Location(kind="site", site="delta", path="/scratch/x y"), Location(kind="home", path="~"),
+              Location(kind="globus", collection=collection, path="/data/x"), Location(kind="home", path="/")]  # fmt: skip
+    for state in get_args(TransferState):
+        for _ in range(12):
+            progress = Progress(
+                bytes_total=pick.choice([None, 0, *BYTES]), bytes_done=pick.choice(BYTES), files_total=pick.choice([None, 1, 1200]),
+                files_skipped=pick.choice([0, 3]), bytes_sent=pick.choice([None, 0, 5]), rate=pick.choice([None, 0.0, 3.7, 9.2e7]),
+                eta_s=pick.choice([None, 0.2, 59.6, 1326.4, 90_061.0]),
+            )  # fmt: skip
+            asked = TransferRequest(
+                client_token="t" * 16, source=pick.choice(places), destination=pick.choice(places),
+                dataset=pick.choice([None, "imagenet"]),
+            )  # fmt: skip
+            yield Transfer(
+                id="x", request=asked, mover="copy", state=state, progress=progress, created_at=NOW, deadline=NOW,
+                state_since=NOW, trouble=pick.choice(["", "It stalls"]), cause=pick.choice(["", "No such file: /x"]),
+                next=pick.choice(["", "Name another."]), cancel_requested_by=pick.choice([None, "you"]),
+            )  # fmt: skip
+
+
+def test_transfers_read_the_same(folder: Path):
+    given = list(transfers(random.Random(11)))
+    said = typescript(
+        folder,
+        """const t = transfertext;
+           return given.map(each => [t.shareDone(each.progress), t.progressText(each.progress), t.outcomeText(each.progress),
+             t.route(each.request), t.whatMoves(each.request), t.transferWord(each), t.transferSaid(each),
+             vocabulary.transferSign(each.state)]);""",
+        [each.model_dump(mode="json") for each in given],
+    )
+    for each, told in zip(given, said, strict=True):
+        look = vocabulary.TRANSFER[each.state]
+        assert told == [
+            data_words.share_done(each.progress), data_words.progress_text(each.progress),
+            data_words.outcome_text(each.progress), data_words.route(each.request), data_words.what_moves(each.request),
+            data_words.state_word(each), data_words.said_of(each),
+            {"word": look.word, "shape": look.mark, "tone": look.tone},
+        ]  # fmt: skip
+
+
 def test_a_site_s_health_and_its_transport_have_one_word(folder: Path):
     said = typescript(folder, "return given.map(each => vocabulary.healthSign(each));", list(vocabulary.HEALTH))
     assert [(each["word"], each["tone"], each["shape"]) for each in said] == [
@@ -71,7 +126,7 @@ def test_a_site_s_health_and_its_transport_have_one_word(folder: Path):
 
 
 def test_every_mark_has_its_glyph():
-    looks = [*vocabulary.LOOK.values(), *vocabulary.HEALTH.values()]
+    looks = [*vocabulary.LOOK.values(), *vocabulary.HEALTH.values(), *vocabulary.TRANSFER.values()]
     assert {look.mark for look in looks} == set(vocabulary.GLYPH)
     assert len(set(vocabulary.GLYPH.values())) == len(vocabulary.GLYPH)
 

@@ -31,6 +31,8 @@ from jupyter_diamond.placement import words
 from jupyter_diamond.placement.budget import too_dear
 from jupyter_diamond.placement.charge import foreseen
 
+from . import data_acts
+from .data_acts import DATA_ACTS
 from .terms import Planned, Request, difference, later, of_submission, one, pinned, sha256
 
 if TYPE_CHECKING:
@@ -112,6 +114,8 @@ class Acts:
 
     async def other(self, act: Act, subject: str, arguments: Mapping[str, str], data: bytes) -> Planned:
         """Anything that submits nothing. Raises NotFound, Conflict, InvalidRequest, Infeasible."""
+        if act in DATA_ACTS:
+            return await data_acts.planned(self._service, act, subject, arguments)
         if act in ("execute", "put_file"):
             return self._at_site(act, subject, arguments, data)
         found = await self._found(subject)
@@ -222,6 +226,8 @@ class Acts:
             return Outcome(result=f"exit {done.exit}\n{done.stdout}{done.stderr}"[:_RESULT_CHARS])
         if terms.act == "put_file":
             return await self._put(terms, data, again=again)
+        if terms.act in DATA_ACTS:
+            return Outcome(result=await data_acts.done(self._service, proposal, client_token(proposal.id)))
         kind, _, ref = terms.subject.partition(":")
         by = proposal.by.agent or "you"
         target = self._service.groups if kind == "group" else self._service
@@ -300,9 +306,12 @@ def client_token(proposal_id: str) -> str:
     return f"proposal-{proposal_id}"
 
 
+_FOUND = ("made_by", "sha256", *data_acts.FOUND)
+
+
 def _asked_of(terms: Terms) -> str:
     return terms.site or "" if terms.act in ("execute", "put_file") else terms.subject
 
 
 def _arguments(terms: Terms) -> dict[str, str]:
-    return {name: value for name, value in terms.arguments.items() if name not in ("made_by", "sha256", "bytes")}
+    return {name: value for name, value in terms.arguments.items() if name not in _FOUND}

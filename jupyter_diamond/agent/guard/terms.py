@@ -179,13 +179,17 @@ def later(proposal: Proposal, wait_s: float | None) -> str:
     )
 
 
+_MOVES = ("put_file", "transfer", "register_data")
+
+
 def needs(proposal: Proposal) -> Need | None:
     """What it takes of a standing budget; None: only a person may allow it."""
     terms = proposal.terms
-    if terms.act in ("cancel", "hold"):
+    if terms.act in ("cancel", "hold", "cancel_transfer"):
         return Need() if terms.arguments.get("made_by") == proposal.by.agent else None
-    if terms.act == "put_file":
-        return Need(transferred_bytes=int(terms.arguments["bytes"]))
+    if terms.act in _MOVES:
+        moved = terms.arguments.get("bytes", "0")
+        return Need(transferred_bytes=int(moved)) if moved.isdigit() else Need(unknown=True)
     charge, jobs = terms.charge, (terms.members or 1) if terms.act in ("submit", "submit_group", "smoke") else 0
     if charge is None:
         return Need(jobs=jobs)

@@ -10,13 +10,13 @@ from pydantic import Field
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope
-from jupyter_diamond.parsing.envelopes import OBJECTIVES, SOFTENABLE, envelope_words, read_envelope
+from jupyter_diamond.parsing.envelopes import OBJECTIVES, SOFTENABLE, envelope_words, read_envelope, said_words
 
 from .parameters import Group, Options, Text
 
 RARE = (
     "arch", "qos", "fabric", "container", "preemptible", "unknown_charge", "soft", "seed", "runtime", "serial", "sites",
-    "deadline", "max_charge", "objective", "account", "env",
+    "deadline", "max_charge", "objective", "account", "env", "stage_in", "stage_out",
 )  # fmt: skip
 """What may stand in ``options`` beside the parameters."""
 _FLAGS = ("preemptible", "unknown_charge")
@@ -41,7 +41,8 @@ class Needs(Group):
         "container, env (an environment of the site by name), runtime (2h, 2h@1), serial, "
         "deadline (18:00, 2027-01-31T18:00), max_charge (100), "
         f"objective ({', '.join(OBJECTIVES)}), preemptible (yes), unknown_charge (yes), seed, "
-        f"soft (wishes of {','.join(SOFTENABLE)})",
+        f"soft (wishes of {','.join(SOFTENABLE)}), stage_in (NAME[=SITE:/path]), "
+        "stage_out ('*.pt=>SITE:/path')",
     )
 
     def envelope(self, now: datetime | None = None) -> Envelope:
@@ -80,9 +81,5 @@ def as_parameters(text: str) -> str:
 
 def as_options(envelope: Envelope) -> dict[str, str]:
     """The parameters that give this envelope, defaults left out."""
-    found, words = dict[str, str](), envelope_words(envelope)
-    for at, each in enumerate(words):
-        if each.startswith("--"):
-            value = words[at + 1] if at + 1 < len(words) and not words[at + 1].startswith("--") else "yes"
-            found[each.removeprefix("--").replace("-", "_")] = value
-    return found
+    said = said_words(envelope_words(envelope))
+    return {name.replace("-", "_"): "yes" if value is True else str(value) for name, value in said.items()}

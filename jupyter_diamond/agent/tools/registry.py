@@ -41,11 +41,11 @@ GROUPS: dict[str, str] = {
     "tasks": "one task: submit, look, wait, be woken, intervene",
     "groups": "many tasks of one cell: arrays and sweeps",
     "drafting": "what a job needs, and where it would go",
-    "data": "receipts, files and logs of ended tasks; small files to a site",
+    "data": "receipts, files and logs of ended tasks; small files to a site; data by name, and moving it",
     "site": "one site's login node: facts, checks, a look around",
 }
 """Which groups there are, and what for."""
-_MODULES = ("pool", "looks", "tasks", "waiting", "groups", "drafting", "data", "site", "proposals", "more")
+_MODULES = ("pool", "looks", "tasks", "waiting", "groups", "drafting", "data", "moving", "site", "proposals", "more")
 KIB = "answer_kib"
 """The parameter of tools whose answers may be long."""
 

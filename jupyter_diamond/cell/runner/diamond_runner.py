@@ -1,16 +1,18 @@
 """Runs one cell at a site. Standard library only, Python 3.6 or newer; read it, it runs on your account.
 
     python runner.py --token TOKEN --bundle-sha256 DIGEST [--cwd FOLDER] [--checkpoints FOLDER] [--segment N/ALL]
-                     [--warn-after SECONDS] [--warn-signal NAME] [--member INDEX]
+                     [--warn-after SECONDS] [--warn-signal NAME] [--member INDEX] [--keep PATTERN]...
+                     [--data NAME=PATH]...
 
 It is started by the batch script inside the attempt's folder. It reads ``bundle.tar`` (spec.json, values/, modules/)
-and ``key``; it writes, in this order: ``outputs.jsonl`` (while the cell runs), ``result/``, ``manifest.json``,
-``end.json``. Whoever finds ``end.json`` finds all the others complete. Everything that the cell prints also goes to
-this process's own stdout and stderr, live. Of a group's bundle, ``--member`` says which of its members this one is: its
-variables are there before the cell runs, in a shell's environment for a bash cell.
+and ``key``; it writes, in this order: ``outputs.jsonl`` (while the cell runs), ``result/``, ``files.jsonl`` (of many
+files that a ``--keep`` names), ``manifest.json``, ``end.json``. Whoever finds ``end.json`` finds all the others
+complete. Everything that the cell prints also goes to this process's own stdout and stderr, live. Of a group's bundle,
+``--member`` says which of its members this one is: its variables are there before the cell runs, in a shell's
+environment for a bash cell.
 
 The parts, top to bottom: files on a disk that may be full; what the cell prints; what the cell shows; checkpoints and
-the end that is near; the user's ``__main__``; what comes back; the attempt from start to end.
+the end that is near; the user's ``__main__``; what comes back; the files that stay; the attempt from start to end.
 """
 
 import _ast
@@ -24,6 +26,7 @@ import hashlib
 import hmac
 import importlib.util
 import io
+import itertools
 import json
 import linecache
 import os
@@ -32,6 +35,7 @@ import reprlib
 import resource
 import select
 import signal
+import stat
 import sys
 import tarfile
 import threading
@@ -762,7 +766,37 @@ def offer_checkpoints():
     if not is_importable("jupyter_diamond"):
         sys.modules["jupyter_diamond"] = Package("jupyter_diamond")
         sys.modules["jupyter_diamond"].checkpoint = offered
+        offer_data(sys.modules["jupyter_diamond"])
     sys.modules[offered.__name__] = offered  # the installed package finds it there
+
+
+# --- data that was brought here --------------------------------------------------------------------------------------
+
+
+def data_path(name):
+    """Where the data of that name lies, which the cell's line asked for with ``--stage-in``."""
+    path = os.environ.get("DIAMOND_DATA_" + re.sub("[-.]", "_", str(name).upper()))
+    if path is None:
+        raise LookupError(
+            "no data named %r was brought to this job: add --stage-in %s to the cell's line" % (name, name)
+        )
+    return path
+
+
+def offer_data(package):
+    """``from jupyter_diamond import data_path``, whichever version of the package is installed here."""
+    package.data_path = data_path
+
+
+def link_data(folder, named):
+    """In a folder of our own also as ``data/NAME``, for a program that knows no names."""
+    for each in named:
+        name, _, path = each.partition("=")
+        try:
+            os.makedirs(os.path.join(folder, "data"), 0o700, exist_ok=True)
+            os.symlink(path, os.path.join(folder, "data", name))
+        except OSError:
+            pass  # it is a help; the path itself is in the environment
 
 
 class Package(types.ModuleType):
@@ -774,7 +808,7 @@ class Package(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         raise AttributeError(
-            "jupyter_diamond.%s is not there in a job: on %s only jupyter_diamond.checkpoint is" % (name, HOST)
+            "jupyter_diamond.%s is not there in a job: on %s only checkpoint and data_path are" % (name, HOST)
         )
 
 
@@ -870,19 +904,21 @@ class Notebook:
         self.future_flags = {getattr(__future__, name).compiler_flag for name in __future__.all_feature_names}
         self.flags = getattr(_ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0)
 
-    def enter(self, folder, cwd):
+    def enter(self, folder, cwd, data):
         sys.modules["__diamond_runner__"] = sys.modules["__main__"]  # kept alive
         sys.modules["__main__"] = self.main
         sys.argv = [""]
         sys.path[:] = [os.path.join(folder, "modules"), ""] + [p for p in sys.path if p and p != os.path.dirname(HERE)]
         offer_checkpoints()
         builtins.display = self.screen.display
-        sys.meta_path.insert(0, AfterImport(self.screen.patches()))
+        sys.meta_path.insert(0, AfterImport(dict(self.screen.patches(), jupyter_diamond=offer_data)))
         if not (cwd and os.path.isdir(cwd) and os.access(cwd, os.R_OK | os.X_OK)):
             cwd = os.path.join(folder, "work")
             if not os.path.isdir(cwd):
                 os.mkdir(cwd, 0o700)
+            link_data(cwd, data)
         os.chdir(cwd)
+        return os.getcwd()
 
     def run(self, source, filename, lineno=1, show=False):
         """Execute the user's text as it stands at ``filename``; with ``show``, display the last expression."""
@@ -1266,20 +1302,300 @@ def preview(value):
     return text if len(text) <= PREVIEW_LIMIT else text[: PREVIEW_LIMIT - 1] + "…"
 
 
+# --- the files that stay ---------------------------------------------------------------------------------------------
+
+KEPT_LIMIT = 100000
+KEPT_INLINE = 50  # so many are in the receipt itself, which is read far more often than all of them are
+KEPT_LOOKS = 2000000
+KEPT_BLOCK = 1 << 20
+KEPT_SMALL = 32768
+KEPT_HURRY_S = 5.0
+KEPT_SPARE_S = 30.0  # before the job's end by its scheduler's clock nothing is digested any more
+
+
+class Kept:
+    """The files that a task was asked to leave: found by pattern below the folder of its cell, measured, digested.
+
+    ``*`` is any text within a name, ``**`` any number of folders; a last part that names a folder takes all of it, but
+    for ``*`` alone. Names with a dot in front are found where the pattern has the dot, or names their folder.
+    """
+
+    def __init__(self, attempt, patterns):
+        self.attempt = attempt
+        self.patterns = [[part for part in text.split("/") if part not in ("", ".")] for text in patterns]
+        self.patterns = [parts + ["*"] if parts[-1:] == ["**"] else parts for parts in self.patterns]
+        self.names = {part: name_matcher(part) for parts in self.patterns for part in parts}
+        self.root = None
+        self.files = []
+        self.left_out = {}
+        self.types = {}
+        self.gathered = threading.Lock()
+        self.hurried_at = None
+
+    def hurry(self, *_signal):
+        """Also what SIGTERM does once the cell is over: what is known is written down before SIGKILL comes."""
+        self.hurried_at = self.hurried_at or time.monotonic()
+
+    def gather(self):
+        """List and digest, once. Says in ``left_out`` what it passed over."""
+        if not self.patterns or self.root is None or not self.gathered.acquire(False):
+            return
+        self.end_at = scheduled_end()
+        try:
+            self.files = sorted(self._walk(), key=lambda file: file["path"])
+            self._digest()
+        except Exception as trouble:  # a receipt without files is better than none
+            self._leave_out("not listed (%s: %s)" % (type(trouble).__name__, trouble))
+        for file in self.files:
+            file.pop("at", None)
+
+    def told(self):
+        """What the receipt says. Where the disk has no room for all, it says the first ones, and that."""
+        files = list(self.files)
+        said = {
+            "folder": self.root or "", "files": files[:KEPT_INLINE], "files_count": len(files),
+            "files_bytes": sum(file["bytes"] for file in files), "files_unmatched": self._unmatched(files),
+        }  # fmt: skip
+        if len(files) > KEPT_INLINE:
+            lines = b"".join(json_line(file) for file in files)
+            try:
+                put(self.attempt.path("files.jsonl"), lines)
+                said["files_sha256"] = hashlib.sha256(lines).hexdigest()
+            except OSError as trouble:
+                said["files_count"] = KEPT_INLINE
+                self.left_out[disk_sentence(trouble, "files.jsonl")] = len(files) - KEPT_INLINE
+        said["files_left_out"] = sum(self.left_out.values())
+        undigested = sum(1 for file in files if not file["sha256"])
+        notes = ["%d: %s" % (count, why) for why, count in self.left_out.items()]
+        if undigested:
+            notes.append("%d without a digest: the job's time was over, or they were being written" % undigested)
+        said["files_note"] = "; ".join(notes)
+        return said
+
+    def _unmatched(self, files):
+        if self.root is None:
+            return []
+        return sorted(set(range(len(self.patterns))) - {at for file in files for at in file["patterns"]})
+
+    def _leave_out(self, why):
+        self.left_out[why] = self.left_out.get(why, 0) + 1
+
+    # A state is (pattern, how many of its parts are behind us); one that is through names all that is below.
+
+    def _closed(self, states):
+        """With those that a ``**`` leads to by naming no folder at all."""
+        found, todo = set(), list(states)
+        while todo:
+            at, done = state = todo.pop()
+            if state not in found:
+                found.add(state)
+                if self.patterns[at][done : done + 1] == ["**"]:
+                    todo.append((at, done + 1))
+        return found
+
+    def _step(self, states, name):
+        found = set()
+        for at, done in states:
+            parts = self.patterns[at]
+            if done >= len(parts):
+                found.add((at, done))
+            elif parts[done] == "**":
+                if not name.startswith("."):
+                    found.add((at, done))
+            elif self.names[parts[done]](name):
+                found.add((at, done + 1))
+        return found
+
+    def _walk(self):
+        """The files that a pattern names. Other folders are not looked into, nor are our own."""
+        own = own_folders(self.attempt.folder)
+        root = os.path.realpath(self.root)
+        todo, looks, count = [(root, "", {(at, 0) for at in range(len(self.patterns))})], 0, 0
+        while todo:
+            folder, above, states = todo.pop()
+            states = self._closed(states)
+            for entry in entries_of(folder, self._leave_out):
+                looks += 1
+                if looks > KEPT_LOOKS or (self.hurried_at and time.monotonic() > self.hurried_at + KEPT_HURRY_S):
+                    self._leave_out("folders with so much in them that the rest was not looked at")
+                    return
+                after = self._step(states, entry.name)
+                found = self._look(entry, root, states, after) if after else None
+                if found is None:
+                    continue
+                path, status, after = found
+                if stat.S_ISDIR(status.st_mode):
+                    if (status.st_dev, status.st_ino) not in own:
+                        todo.append((path, above + entry.name + "/", self._below(after)))
+                    continue
+                ends = sorted(at for at, done in after if done == len(self.patterns[at]))
+                if ends and stat.S_ISREG(status.st_mode) and self._may_be_told(above + entry.name, count):
+                    count += 1
+                    yield self._file(above + entry.name, path, status, ends)
+
+    def _below(self, states):
+        """What is left of the states in a folder: a pattern that ends with ``*`` alone names files only."""
+        return {(at, done) for at, done in states if done < len(self.patterns[at]) or self.patterns[at][-1] != "*"}
+
+    def _look(self, entry, root, states, after):
+        """(path, its status, states), None where it is passed over. ``**`` follows no link, and none leads out."""
+        try:
+            if not entry.is_symlink():
+                return entry.path, entry.stat(follow_symlinks=False), after
+            path = os.path.realpath(entry.path)
+            status = os.stat(path)
+        except OSError:
+            return None  # it is gone, or leads nowhere
+        if not (path + "/").startswith(root.rstrip("/") + "/"):
+            self._leave_out("links that lead out of the folder")
+            return None
+        if stat.S_ISDIR(status.st_mode):
+            after = set() if entry.path.startswith(path + "/") else after - states
+        return (path, status, after) if after else None
+
+    def _may_be_told(self, path, count):
+        if count >= KEPT_LIMIT:
+            self._leave_out("more than %d files" % KEPT_LIMIT)
+        elif not is_text(path):
+            self._leave_out("names that are not UTF-8")
+        else:
+            return True
+        return False
+
+    def _file(self, relative, path, status, ends):
+        return {
+            "path": relative, "bytes": status.st_size, "mtime": status.st_mtime, "sha256": "",
+            "media_type": self._media_type(relative), "patterns": ends, "at": path,
+        }  # fmt: skip
+
+    def _media_type(self, path):
+        """By the name's end. A compressed file is what it is compressed by."""
+        end = ".".join(path.rpartition("/")[2].lower().split(".")[1:][-2:])
+        if end not in self.types:
+            import mimetypes
+
+            kind, packed = mimetypes.guess_type("x." + end)
+            self.types[end] = ("application/" + {"gzip": "gzip"}.get(packed, "x-" + packed)) if packed else kind or ""
+        return self.types[end]
+
+    def _digest(self):
+        """Each file once; side by side where they are large, or where the file system lets us wait.
+
+        Hashing and reading let other threads run, but of small files that are near one thread reads more than two.
+        """
+        todo = iter(self.files)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        begun, busy = time.monotonic(), time.process_time()
+        small = sum(file["bytes"] for file in self.files) < KEPT_SMALL * len(self.files)
+        if small:
+            self._work(itertools.islice(todo, 200))
+            small = time.process_time() - busy > 0.6 * (time.monotonic() - begun)
+        threads = [threading.Thread(target=self._work, args=(todo,)) for _ in range(0 if small else min(cores, 8) - 1)]
+        for thread in threads:
+            thread.daemon = True  # one that hangs on a file system does not keep the job
+            thread.start()
+        self._work(todo)
+        for thread in threads:
+            while thread.is_alive() and not (self.hurried_at and time.monotonic() > self.hurried_at + KEPT_HURRY_S):
+                thread.join(0.5)
+
+    def _work(self, todo):
+        block = memoryview(bytearray(KEPT_BLOCK))
+        for file in todo:
+            if self._out_of_time():
+                return
+            try:
+                digest_file(file, block, self._out_of_time)
+            except OSError:
+                continue  # without a digest: it is gone, or not ours to read
+
+    def _out_of_time(self):
+        return bool(self.hurried_at or RUNG or (self.end_at and time.time() > self.end_at - KEPT_SPARE_S))
+
+
+def name_matcher(part):
+    import fnmatch
+
+    matches = re.compile(fnmatch.translate(part)).match
+    return lambda name: bool(matches(name)) and (part.startswith(".") or not name.startswith("."))
+
+
+def own_folders(folder):
+    """The attempt's own, and those above it that hold attempts, by what tells them from all others."""
+    above = os.path.dirname(folder)
+    further = [above, os.path.dirname(above)]  # of a job array the member's is one deeper
+    names = [os.path.basename(path) for path in further]
+    held = further[: names.index("attempts") + 1] if "attempts" in names else []
+    return {(status.st_dev, status.st_ino) for status in map(os.stat, [folder] + held)}
+
+
+def entries_of(folder, leave_out):
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as trouble:
+        leave_out("folders that cannot be read (%s)" % (trouble.strerror or trouble))
+        return []
+
+
+def digest_file(file, block, out_of_time):
+    """Into ``file``, with the size that was read. Nothing where it changes meanwhile."""
+    fd = os.open(file.pop("at"), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        before = os.fstat(fd)
+        found, count = hashlib.sha256(), 0
+        while True:
+            size = os.readv(fd, [block])
+            if not size:
+                break
+            found.update(block[:size])
+            count += size
+            if size < len(block):  # the end; whether it grows meanwhile is seen below
+                break
+            if out_of_time():
+                return
+        after = os.fstat(fd)
+    finally:
+        os.close(fd)
+    if count == after.st_size and before.st_mtime_ns == after.st_mtime_ns:
+        file.update(bytes=count, mtime=after.st_mtime, sha256=found.hexdigest())
+
+
+def scheduled_end():
+    """When Slurm ends the job, where it says so."""
+    try:
+        return float(os.environ["SLURM_JOB_END_TIME"])
+    except (KeyError, ValueError):
+        return None
+
+
+def imported_packages():
+    """{name: version} of installed packages that the cell had imported, as far as they say their version."""
+    found = {}
+    for name in sorted(name for name in list(sys.modules) if "." not in name):
+        places = getattr(sys.modules[name], "__dict__", None) or {}
+        file, version = places.get("__file__"), places.get("__version__")
+        if isinstance(version, str) and re.search("/(site|dist)-packages/", str(file)) and len(found) < 200:
+            found[name] = version[:50]
+    return found
+
+
 # --- the attempt from start to end -----------------------------------------------------------------------------------
 
 
 class Attempt:
     """The folder of this attempt, and the two receipts at its end."""
 
-    def __init__(self, folder, token, member=None):
+    def __init__(self, folder, token, member=None, patterns=()):
         self.folder = folder
+        self.kept = Kept(self, patterns)
         self.token = token
         self.member = member
         self.params = {}
         self.membership = {}
         self.recorder = None
         self.bell = None
+        self.data = ()
         self.ended_at = None
         self.finished = threading.Lock()
 
@@ -1322,7 +1638,7 @@ class Attempt:
         for kept, lost, make_room in tries:
             if make_room:
                 self._make_room()
-            manifest = self._manifest(exit_code, error, kept, lost)
+            manifest = self._manifest(exit_code, error, kept, lost, self.kept.told())
             try:
                 put(self.path("manifest.json"), manifest)
                 put(self.path("end.json"), self._end(exit_code, why, manifest))
@@ -1345,11 +1661,12 @@ class Attempt:
         except OSError:
             pass
 
-    def _manifest(self, exit_code, error, values, missing):
+    def _manifest(self, exit_code, error, values, missing, files):
         used = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         return json_line(
             {
                 **self.membership,
+                **files,
                 "format": FORMAT,
                 "token": self.token,
                 "outcome": "FAILED" if exit_code else "OK",
@@ -1359,6 +1676,8 @@ class Attempt:
                 "outputs_bytes": self.recorder.bytes,
                 "outputs_truncated": self.recorder.truncated,
                 "python": PYTHON,
+                "packages": imported_packages(),
+                "modules": [name for name in os.environ.get("LOADEDMODULES", "").split(":") if name],
                 "host": HOST,
                 "started_at": STARTED_AT,
                 "ended_at": self.ended_at or time.time(),
@@ -1382,6 +1701,8 @@ class Attempt:
 
     def fail_stuck(self):
         """Called off the main thread, when the cell does not react to SIGTERM (it is in a library's inner loop)."""
+        self.kept.hurry()
+        self.kept.gather()
         self.finish(EXIT_TERMINATED, terminated_error(), why=terminated_error()["evalue"])
         os._exit(EXIT_TERMINATED)
 
@@ -1522,7 +1843,7 @@ def run_cell(attempt, spec, bundle, cwd):
     screen = Screen(attempt.recorder)
     notebook = Notebook(screen)
     returns = Returns(attempt.folder, attempt.read_key(), spec)
-    notebook.enter(attempt.folder, cwd)
+    attempt.kept.root = notebook.enter(attempt.folder, cwd, attempt.data)
     code, error = 0, None
     try:
         if spec["language"] == "bash":
@@ -1622,14 +1943,21 @@ def show_error(recorder, error):
         recorder.trouble = disk_sentence(trouble, "job.out")
 
 
-def main(arguments):
-    options = dict(zip(arguments[::2], arguments[1::2]))
+def begin(options, patterns):
     folder = os.getcwd()
     check_folder(folder)
     os.environ["MPLBACKEND"] = "Agg"
     os.environ.setdefault("PLOTLY_RENDERER", "plotly_mimetype")
-    attempt = Attempt(folder, options["--token"], options.get("--member"))
+    attempt = Attempt(folder, options["--token"], options.get("--member"), patterns)
     attempt.open()
+    return attempt
+
+
+def main(arguments):
+    pairs = list(zip(arguments[::2], arguments[1::2]))
+    options = dict(pairs)
+    attempt = begin(options, [value for name, value in pairs if name == "--keep"])
+    attempt.data = [value for name, value in pairs if name == "--data"]
     recorder = attempt.recorder
     recorder.on_stuck = attempt.fail_stuck
     recorder.start()
@@ -1646,16 +1974,18 @@ def main(arguments):
         attempt.choose_member(spec)
         code, error, returns = run_cell(attempt, spec, bundle, options.get("--cwd"))
         values, missing = returns.values, returns.missing
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, attempt.kept.hurry)
     except Stop as stop:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, attempt.kept.hurry)
         code, error = stop.exit_code, {"ename": stop.ename, "evalue": stop.sentence, "traceback": []}
     except Terminated:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, attempt.kept.hurry)
         code, error = EXIT_TERMINATED, terminated_error()
     if error:
         show_error(recorder, error)
     recorder.stop()
+    attempt.kept.gather()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     why = "%s: %s" % (error["ename"], error["evalue"]) if error else recorder.trouble
     if code == EXIT_CONTINUED:
         why = "it left off, to be continued from its checkpoint"

@@ -47,6 +47,7 @@ function build(el) {
   parts.timing = make("span", "jd-timing");
   parts.progress.append(parts.bar, parts.elapsed, parts.timing);
 
+  parts.staging = make("div", "jd-moves");
   parts.sentence = make("div", "jd-sentence");
   parts.trouble = make("div", "jd-trouble");
   parts.note = make("div", "jd-note");
@@ -61,7 +62,7 @@ function build(el) {
   parts.more = make("div", "jd-scroll");
   parts.outputs = make("div", "jd-outputs");
   card.append(
-    top, parts.progress, parts.sentence, parts.trouble, parts.note, parts.last, parts.log, parts.whyRow,
+    top, parts.progress, parts.staging, parts.sentence, parts.trouble, parts.note, parts.last, parts.log, parts.whyRow,
     parts.candidates, parts.more, parts.outputs,
   );
   el.append(card);
@@ -108,6 +109,47 @@ function showLines(parts, view) {
   parts.candidatesButton.hidden = view.candidates.length < 2;
   const arrow = parts.candidates.hidden ? "▸" : "▾";
   setText(parts.candidatesButton, `${arrow} ${view.candidates.length} candidates`);
+}
+
+/** One row a movement: a bar while it moves, what is wrong with it, and one button where the user is needed. */
+function showStaging(parts, view) {
+  const rows = view.staging ?? []; // a card of an older version has none
+  parts.staging.hidden = !rows.length;
+  const asked = document.activeElement?.closest?.(".jd-move")?.dataset.transfer;
+  parts.staging.replaceChildren(...rows.map(moveRow));
+  if (asked) parts.staging.querySelector(`[data-transfer="${CSS.escape(asked)}"] a`)?.focus();
+}
+
+function moveRow(row) {
+  const element = make("div", "jd-move");
+  element.dataset.transfer = row.transfer;
+  element.dataset.tone = row.tone;
+  const line = make("div", "jd-row");
+  line.append(make("span", "jd-mark", row.glyph), make("span", "jd-what", row.what));
+  if (row.moving) {
+    const bar = make("div", "jd-bar");
+    bar.setAttribute("role", "progressbar");
+    bar.setAttribute("aria-label", `how much of ${row.what} is there`);
+    const fill = make("div");
+    if (row.share !== null) {
+      const percent = Math.floor(100 * row.share);
+      fill.style.width = `${percent}%`;
+      bar.setAttribute("aria-valuenow", String(percent));
+    }
+    bar.append(fill);
+    line.append(bar);
+  }
+  line.append(make("span", "jd-far", [row.word, row.text].filter(Boolean).join(" · ")));
+  element.append(line);
+  if (row.sentence) element.append(make("div", "jd-trouble", row.sentence));
+  if (/^https?:\/\//i.test(row.link)) {
+    const link = make("a", "jd-button jd-needed", "Give what it needs");
+    link.href = row.link;
+    link.target = "_blank";
+    link.rel = "noopener noreferrer";
+    element.append(link);
+  }
+  return element;
 }
 
 function showTables(parts, view) {
@@ -211,6 +253,7 @@ function render({ model, el }) {
   const all = () => {
     showHead(parts, view());
     showLines(parts, view());
+    showStaging(parts, view());
     showTables(parts, view());
     time();
     log();

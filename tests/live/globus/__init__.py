@@ -14,6 +14,8 @@ from .identities import ALICE, BOB, Client, Identity
 from .server import Exchange, Fault, HttpError
 from .standin import StandIn
 from .tasks import Endpoint
+from .transfer import Transfer
+from .transfer_collections import Collection
 
 __all__ = [
     "ALICE",
@@ -22,6 +24,7 @@ __all__ = [
     "TRANSFER",
     "AgentError",
     "Client",
+    "Collection",
     "Compute",
     "Endpoint",
     "Exchange",
@@ -31,4 +34,5 @@ __all__ = [
     "RealAgent",
     "StandIn",
     "TaskClient",
+    "Transfer",
 ]

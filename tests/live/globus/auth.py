@@ -35,7 +35,8 @@ class Token:
     scope: str
     resource_server: str
     expires_at: float  # Unix time
-    session: frozenset[str] = frozenset()  # the authentication policies that its login satisfied
+    session: frozenset[str] = frozenset()  # the authentication policies that its login satisfied; "mfa"
+    auth_time: float = 0.0  # Unix time at which the person showed who she is
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Grant:
     session: frozenset[str]
     redirect: str = ""
     challenge: str = ""  # PKCE, S256
+    auth_time: float = field(default_factory=time.time)
     used: bool = field(default=False)
 
 
@@ -72,6 +74,7 @@ class Auth:
         self.tokens: dict[str, Token] = {}
         self.refresh_tokens: dict[str, Grant] = {}
         self.authorizations: list[dict[str, str]] = []  # the query of every authorize page that was opened
+        self.signed_in_at = time.time()  # at the browser, which asks nobody again who was there lately
         self._codes: dict[str, Grant] = {}
         self._key = SigningKey(server)
         add = server.router.add
@@ -126,11 +129,18 @@ class Auth:
         """Sit Alice at the browser again, as it was in the beginning."""
         self.person, self.denies, self.access_ttl = ALICE, False, ACCESS_TTL
         self.authorizations.clear()
+        self.signed_in_at = time.time()
 
     def expire(self) -> None:
         """Let every access token be past its time. Refresh tokens go on."""
         for token in self.tokens.values():
             token.expires_at = 0
+
+    def age(self, seconds: float) -> None:
+        """Let every login, and the one at the browser, have been so long ago. No token ends by that."""
+        self.signed_in_at -= seconds
+        for token in (*self.tokens.values(), *self.refresh_tokens.values()):
+            token.auth_time -= seconds
 
     def revoke(self) -> None:
         """Let every token be revoked, refresh tokens as well, as after a changed password."""
@@ -187,6 +197,8 @@ class Auth:
             root = scope.split("[")[0].lstrip("*")
             by_server.setdefault(RESOURCE_SERVERS.get(root, HERSELF), []).append(root)
             self.identities.consent(grant.identity, root)
+            for needed in re.findall(r"\*?https://[^\s\[\]]+", scope[len(root) :]):
+                self.identities.consent(grant.identity, f"{root}[{needed}]")
         answers = []
         for server, scopes in by_server.items():
             access = "at_" + secrets.token_hex(12)
@@ -195,8 +207,9 @@ class Auth:
                 "expires_in": int(ttl), "token_type": "Bearer",
             }  # fmt: skip
             self.tokens[access] = Token(
-                grant.identity, grant.client_id, answer["scope"], server, time.time() + ttl, grant.session
-            )
+                grant.identity, grant.client_id, answer["scope"], server, time.time() + ttl, grant.session,
+                grant.auth_time,
+            )  # fmt: skip
             if grant.refreshable:
                 answer["refresh_token"] = refresh_token or self._remember(grant, scopes)
             answers.append(answer)
@@ -208,7 +221,7 @@ class Auth:
     def _remember(self, grant: Grant, scopes: list[str]) -> str:
         token = "rt_" + secrets.token_hex(12)
         self.refresh_tokens[token] = Grant(
-            grant.identity, grant.client_id, scopes, refreshable=True, session=grant.session
+            grant.identity, grant.client_id, scopes, refreshable=True, session=grant.session, auth_time=grant.auth_time
         )
         return token
 
@@ -228,11 +241,16 @@ class Auth:
         else:
             code = "code_" + secrets.token_hex(8)
             session = frozenset(filter(None, query.get("session_required_policies", "").split(",")))
+            if query.get("session_required_mfa") == "True":
+                session |= {"mfa"}
+            if query.get("prompt") == "login" or any(name.startswith("session_required") for name in query):
+                self.signed_in_at = time.time()
             offline = query.get("access_type") == "offline"
             scopes = split_scopes(query.get("scope", ""))
             self._codes[code] = Grant(
-                self.person, client_id, scopes, offline, session, redirect, query.get("code_challenge", "")
-            )
+                self.person, client_id, scopes, offline, session, redirect, query.get("code_challenge", ""),
+                self.signed_in_at,
+            )  # fmt: skip
             answer = {"code": code, "state": query.get("state", "")}
         if redirect.endswith(PASTED):
             return 200, f"<html>Your code: <b id=code>{answer.get('code', '')}</b> {answer.get('error', '')}</html>"

@@ -85,6 +85,13 @@ class Identities:
         if scope not in given:
             given.append(scope)
 
+    def consented(self, identity: Identity, scope: str) -> bool:
+        return scope in self._consents.get(identity.id, ())
+
+    def withdraw(self, identity: Identity, scope: str) -> None:
+        """Take a consent back, as one can on a page of Globus."""
+        self._consents[identity.id].remove(scope)
+
     def _identities(self, request: Request) -> Answer:
         ids = request.query.get("ids", "").split(",")
         names = request.query.get("usernames", "").split(",")

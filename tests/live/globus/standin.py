@@ -1,4 +1,4 @@
-"""Globus Auth and Globus Compute on one loopback port."""
+"""Globus Auth, Globus Compute and Globus Transfer on one loopback port."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from .auth import Auth
 from .compute import Compute
 from .server import Exchange, Fault, Server
+from .transfer import Transfer
 
 SERVICES = ("COMPUTE", "AUTH", "TRANSFER")
 
@@ -24,6 +25,7 @@ class StandIn:
         self.server = Server(port)
         self.auth = Auth(self.server)
         self.compute = Compute(self.server, self.auth)
+        self.transfer = Transfer(self.server, self.auth)
 
     @property
     def url(self) -> str:
@@ -61,6 +63,7 @@ class StandIn:
         """End everything: the port, the tasks that run."""
         self.server.close()
         self.compute.close()
+        self.transfer.close()
 
     def __enter__(self) -> StandIn:  # noqa: PYI034 - Self needs Python 3.11
         return self

@@ -1,0 +1,341 @@
+"""What lies at a location, as its own shell tells it: names, sizes, times, digests, and the room that is left.
+
+Names are foreign: they come and go as bytes ended by NUL, and are never part of a script. Symbolic links, sockets and
+devices are counted and never followed; only the path that the user wrote may itself be a link.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import re
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from jupyter_diamond.errors import DataProblem, TransportError
+from jupyter_diamond.model.data import DataSize
+from jupyter_diamond.transport.base import Completed, Transport
+
+MOST_ENTRIES = 100_000
+PART = ".diamond-part-"
+"""What stands under such a name is on its way, and no part of any data."""
+_GLANCE_S = 60.0
+_MOST_BYTES = 64 << 20
+_SLOW_BYTES_PER_S = 20 << 20
+"""Digesting slower than this counts as hanging."""
+
+Kind = Literal["file", "folder", "missing", "unreadable", "other"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file. ``mtime_ns`` is as exact as the site tells it: some tell whole seconds."""
+
+    path: str
+    bytes: int
+    mtime_ns: int
+
+    @property
+    def mtime_s(self) -> int:
+        """Whole seconds: what every way to move a file keeps."""
+        return self.mtime_ns // 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Room:
+    """What is free where a path is, or would be; None: not told."""
+
+    bytes: int | None = None
+    inodes: int | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What lies at a path. Of a file, its one entry has the path ``""``; of a folder, paths are below it.
+
+    ``whole`` False: there is more than is listed, and ``total_bytes`` and ``total_files`` count only that.
+    ``links``: how many symbolic links, sockets and devices were passed over. ``unread``: what could not be looked
+    into, in the site's own words. ``names``: of a list of files, those that are not there.
+    """
+
+    kind: Kind
+    files: Mapping[str, Entry] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    links: int = 0
+    whole: bool = True
+    unread: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    room: Room = Room()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of files, in hex, where that was asked for."""
+
+    @property
+    def total_bytes(self) -> int:
+        """How much all files hold."""
+        return sum(entry.bytes for entry in self.files.values())
+
+    @property
+    def size(self) -> DataSize:
+        """Bytes and files."""
+        return DataSize(bytes=self.total_bytes, files=len(self.files))
+
+    @property
+    def digest(self) -> str:
+        """Tells cheaply whether anything has changed: over names, sizes and times. No digest of any content."""
+        lines = (f"{path}\0{e.bytes}\0{e.mtime_ns}\0".encode("utf-8", "surrogateescape")
+                 for path, e in sorted(self.files.items()))  # fmt: skip
+        return _sha256(lines)
+
+    @property
+    def newest_ns(self) -> int | None:
+        """When the newest file was changed; None where there is none."""
+        return max((entry.mtime_ns for entry in self.files.values()), default=None)
+
+
+def _sha256(pieces: Iterable[bytes]) -> str:
+    whole = hashlib.sha256()
+    for piece in pieces:
+        whole.update(piece)
+    return f"sha256:{whole.hexdigest()}"
+
+
+def tree_digest(digests: Mapping[str, str]) -> str:
+    """``sha256:…`` over the content of a file (path ``""``) or of a folder: over names and each file's digest."""
+    if set(digests) == {""}:
+        return f"sha256:{digests['']}"
+    return _sha256(f"{path}\0{digest}\n".encode("utf-8", "surrogateescape") for path, digest in sorted(digests.items()))
+
+
+# ---- the scripts; bash runs them, whatever the login shell is
+
+_HEAD = r"""export LC_ALL=C
+say() { printf '%s\0' "$1"; }
+"""
+_SORT = r"""p=@PATH@
+if [ ! -e "$p" ]; then
+  d=$(dirname -- "$p")
+  if [ -L "$p" ]; then say 'K missing'
+  elif [ -d "$d" ] && [ ! -x "$d" ]; then say 'K unreadable'
+  elif ls -d -- "$p" 2>&1 | grep -q 'ermission denied'; then say 'K unreadable'
+  else say 'K missing'; fi
+elif [ -d "$p" ]; then
+  if [ -r "$p" ] && [ -x "$p" ]; then say 'K folder'; else say 'K unreadable'; fi
+elif [ -f "$p" ]; then if [ -r "$p" ]; then say 'K file'; else say 'K unreadable'; fi
+else say 'K other'; fi
+"""
+_ROOM = r"""r=$p
+while [ ! -d "$r" ] && [ "$r" != / ]; do r=$(dirname -- "$r"); done
+b=$(df -Pk -- "$r" 2>/dev/null | awk 'NR==2{print $4}')
+i=$(df -Pi -- "$r" 2>/dev/null | awk 'NR==2{print $4}')
+say "R ${b:--} ${i:--}"
+"""
+# BusyBox's find has no -printf; its stat knows the same words. One record a name: letter, size, seconds, name.
+_WALK = r"""
+show() {
+  for f; do
+    if [ -L "$f" ]; then t=l; elif [ -d "$f" ]; then t=d; elif [ -f "$f" ]; then t=f; else t=o; fi
+    s=$(stat -c '%s %Y' -- "$f" 2>/dev/null || stat -f '%z %m' -- "$f") && printf '%s %s %s\0' "$t" "$s" "$f"
+  done
+}
+if find /dev/null -printf '' 2>/dev/null; then
+  walk() { find "$@" -name '@PART@*' -prune -o -printf '%y %s %T@ %p\0'; }
+else
+  walk() { find "$@" -name '@PART@*' -prune -o -print0 | while IFS= read -r -d '' f; do show "$f"; done; }
+fi
+"""
+_ALL = r"""
+if [ -f "$p" ]; then
+  s=$(stat -L -c '%s %.Y' -- "$p" 2>/dev/null || stat -L -c '%s %Y' -- "$p" 2>/dev/null || stat -L -f '%z %m' -- "$p")
+  printf 'f %s \0' "$s"
+elif [ -d "$p" ] && cd -- "$p"; then walk .; fi
+"""
+_NAMES = r"""
+n=(); while IFS= read -r -d '' f; do n+=("./$f"); done
+each() { local i; for ((i = 0; i < ${#n[@]}; i += 500)); do "$1" "${n[@]:i:500}"; done; }
+"""
+_SOME = r"""
+if [ -d "$p" ] && cd -- "$p"; then each walk; fi
+"""
+# of the path itself the name is empty, and of it all that is told is its digest
+_DIGESTS = r"""
+digest() {
+  if [ -d "$p" ] && printf '' | sha256sum -z >/dev/null 2>&1; then nice -n 10 sha256sum -z -- "$@"; return; fi
+  local f s
+  for f; do
+    [ "$f" != ./ ] || f=$p
+    s=$({ sha256sum || shasum -a 256; } < "$f" 2>/dev/null) && printf '%s  %s\0' "${s%% *}" "$f"
+  done
+}
+if [ ! -d "$p" ] || cd -- "$p"; then say H; each digest; fi
+"""
+
+
+def filled(script: str, **words: str) -> str:
+    """A script with its ``@WORDS@``, in one go: a path may hold anything, also what looks like such a word."""
+    return re.sub(r"@([A-Z]+)@", lambda found: words[found[1]], script)
+
+
+def _filled(script: str, path: str) -> str:
+    return filled(script, PART=PART, PATH=shlex.quote(path))
+
+
+def _lines(names: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
+
+
+async def look(
+    transport: Transport,
+    path: str,
+    *,
+    files: Collection[str] = (),
+    where: str,
+    timeout_s: float = 60.0,
+    digest: Collection[str] = (),
+) -> Listing:
+    """What lies there now; with ``files`` only these below it. Raises TransportError, DataProblem.
+
+    ``digest``: files whose digests come along; where ``files`` are given, too, these are the same. A count that takes
+    longer than ``timeout_s`` gives what could be told at once, not ``whole``.
+    """
+    script = _HEAD + _NAMES + _SORT + _ROOM + _WALK + (_SOME if files else _ALL) + (_DIGESTS if digest else "")
+    try:
+        done = await transport.run(
+            _filled(script, path), stdin=_lines(files or digest), timeout_s=timeout_s, max_bytes=_MOST_BYTES
+        )
+    except TransportError as problem:
+        if digest or problem.outcome != "unknown" or "did not finish" not in problem.message:
+            raise
+        return await glance(transport, path, where=where)
+    if not done.stdout:
+        raise _unlisted(path, where, done)
+    found = _read(done.stdout, tuple(done.err.splitlines()), path)
+    lacking = tuple(name for name in files if not _covered(name, found)) if files and found.whole else ()
+    return replace(found, whole=found.whole and not done.truncated, missing=lacking)
+
+
+async def look_all(transport: Transport, paths: Sequence[str], *, where: str, timeout_s: float) -> list[Listing]:
+    """What lies at several paths of one place, asked at once. Raises TransportError, DataProblem."""
+    script = _HEAD + "".join(f"(\n{_filled(_SORT + _ROOM + _WALK + _ALL, path)}\n)\nsay N\n" for path in paths)
+    done = await transport.run(script, timeout_s=timeout_s, max_bytes=_MOST_BYTES)
+    told = re.split(rb"(?:^|(?<=\0))N\0", done.stdout)
+    if len(told) <= len(paths):
+        raise _unlisted(paths[0], where, done)
+    said = tuple(done.err.splitlines())
+    return [
+        replace(_read(out, said, path), whole=not done.truncated) for out, path in zip(told[:-1], paths, strict=True)
+    ]
+
+
+def _unlisted(path: str, where: str, done: Completed) -> DataProblem:
+    return DataProblem(
+        f"{where} could not list {path}.", kind="broken", transient=True, evidence=tuple(done.err.splitlines()[:20])
+    )
+
+
+async def glance(transport: Transport, path: str, *, where: str) -> Listing:
+    """What kind of thing is there, and what room is left; nothing is counted. Raises TransportError."""
+    done = await transport.run(_filled(_HEAD + _SORT + _ROOM, path), timeout_s=_GLANCE_S)
+    if not done.stdout:
+        raise _unlisted(path, where, done)
+    return replace(_read(done.stdout, (), path), whole=False)
+
+
+def _covered(name: str, found: Listing) -> bool:
+    name = posixpath.normpath(name)
+    return name in found.files or name in found.folders
+
+
+def _read(out: bytes, said: tuple[str, ...], path: str) -> Listing:
+    """The records of a script. One that makes no sense is told as unread."""
+    out, _, made = out.partition(b"\0H\0")
+    out += b"\0" if made and not out.endswith(b"\0") else b""
+    kind: Kind = "missing"
+    files, folders, links, room = dict[str, Entry](), list[str](), 0, Room()
+    unread = [line for line in said if ": " in line]
+    whole = True
+    for record in out.split(b"\0")[:-1]:
+        letter, _, rest = os.fsdecode(record).partition(" ")
+        if letter == "K":
+            kind = rest if rest in ("file", "folder", "unreadable", "other") else "missing"  # type: ignore[assignment]
+        elif letter == "R":
+            room = _room(rest)
+        elif letter in ("f", "d") and len(files) + len(folders) >= MOST_ENTRIES:
+            whole = False
+        elif letter == "f" and (entry := _entry(rest)) is not None:
+            files[entry.path] = entry
+        elif letter == "d":
+            name = rest.split(" ", 2)[2:]
+            folders += [name[0].removeprefix("./")] if name and name[0] != "." else []
+        elif letter in ("l", "o", "p", "s", "b", "c"):
+            links += 1
+        else:
+            unread.append(f"an entry that makes no sense: {record[:200]!r}")
+    lacking = [line for line in unread if "No such file" in line]
+    unread = [line for line in unread if line not in lacking]
+    digests = _digests(made, path)
+    return Listing(kind, files, tuple(folders), links, whole, tuple(unread[:50]), room=room, digests=digests)
+
+
+def _digests(made: bytes, path: str) -> dict[str, str]:
+    found = dict[str, str]()
+    for record in made.split(b"\0")[:-1]:
+        digest, _, name = os.fsdecode(record).partition(" ")
+        if re.fullmatch("[0-9a-f]{64}", digest):
+            name = name[1:]  # a space, or a star where it was read as a binary file
+            found["" if name == path else name.removeprefix("./")] = digest
+    return found
+
+
+def _entry(rest: str) -> Entry | None:
+    size, _, rest = rest.partition(" ")
+    when, _, name = rest.partition(" ")
+    whole, _, part = when.partition(".")
+    if not size.isdigit() or not whole.lstrip("-").isdigit():
+        return None
+    nanoseconds = int((part + "0" * 9)[:9]) if part[:9].isdigit() else 0
+    return Entry(name.removeprefix("./"), int(size), int(whole) * 1_000_000_000 + nanoseconds)
+
+
+def _room(rest: str) -> Room:
+    blocks, _, inodes = rest.partition(" ")
+    # file systems that have no table of inodes say 0 or -
+    return Room(
+        bytes=int(blocks) * 1024 if blocks.isdigit() else None,
+        inodes=int(inodes) if inodes.isdigit() and int(inodes) > 0 else None,
+    )
+
+
+async def digests(
+    transport: Transport, path: str, names: Collection[str], *, total_bytes: int, where: str
+) -> dict[str, str]:
+    """The SHA-256 of files below a folder, or of the file itself (``("",)``), in hex, by name.
+
+    Raises DataProblem where one cannot be read any more, TransportError.
+    """
+    if not names:
+        return {}
+    script = _filled(_HEAD + f"p={shlex.quote(path)}\n" + _NAMES + _DIGESTS, path)
+    done = await transport.run(script, stdin=_lines(names), timeout_s=patience(total_bytes), max_bytes=_MOST_BYTES)
+    made = _digests(done.stdout.partition(b"H\0")[2], path)
+    check_digests(made, names, path, where, tuple(done.err.splitlines()[:20]))
+    return made
+
+
+def patience(total_bytes: int) -> float:
+    """How long reading so much may take, in seconds."""
+    return 60.0 + total_bytes / _SLOW_BYTES_PER_S
+
+
+def check_digests(
+    made: Mapping[str, str], names: Iterable[str], path: str, where: str, said: tuple[str, ...] = ()
+) -> None:
+    """Raise DataProblem where one of these files has none."""
+    lost = next((name for name in names if name not in made), None)
+    if lost is not None:
+        raise DataProblem(
+            f"{posixpath.join(path, lost) if lost else path} at {where} could not be read to make its digest.",
+            kind="changed", transient=True, evidence=said,
+        )  # fmt: skip
