@@ -27,6 +27,8 @@ from jupyter_diamond.model.task import KernelPython, Task
 from jupyter_diamond.model.views import Interpreter
 from jupyter_diamond.placement.world import World
 
+Names = Iterable[str]
+
 
 class EnvironmentDesk:
     """One for a service. It is a Readiness: a batch waits until what it runs in is there, and was tried."""
