@@ -1,7 +1,10 @@
-"""A job of a real Slurm cluster in an environment that was built for it there."""
+"""A job of a real Slurm cluster behind a real login node, in an environment that was built for it there."""
 
 import base64
 import json
+import os
+import sys
+from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
@@ -12,24 +15,26 @@ from jupyter_diamond.parsing.environments import from_file
 from tests.engine import wheels
 from tests.engine.conftest import ended
 from tests.engine.test_environments import MINOR
+from tests.engine.test_ssh_site import node, pool  # noqa: F401 - fixtures
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.slurm]
+pytestmark = [pytest.mark.asyncio, pytest.mark.slurm, pytest.mark.sshd]
 
 
-async def test_a_job_finds_what_its_kernel_has_not_and_the_next_one_builds_nothing(bench, slurm_catalogue, tmp_path):
+async def test_a_job_finds_what_its_kernel_has_not_and_the_next_one_builds_nothing(pool, tmp_path):  # noqa: F811
     links, yaml = wheels.folder(tmp_path / "links"), YAML()
-    told = yaml.load(slurm_catalogue.read_text())
-    delta = next(each for each in told["sites"] if each["name"] == "delta")
-    delta["env"] = {**delta.get("env", {}), **wheels.offline(links, tmp_path / "uv-cache")}
-    with slurm_catalogue.open("w") as file:
+    told = yaml.load(pool.sites_path.read_text())
+    (delta,) = told["sites"]
+    delta["env"] = {
+        **wheels.offline(links, tmp_path / "uv-cache"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    }  # fmt: skip
+    with pool.sites_path.open("w") as file:
         yaml.dump(told, file)
-    bench.sites_path = slurm_catalogue
-    service = await bench.start()
+    service = await pool.start()
     env = from_file("pyproject.toml", f'[project]\nname = "mine"\ndependencies = ["{wheels.NAME} >= 1"]\n', MINOR)
     asked = Envelope(site="delta", env=env, walltime_s=Span.exactly(600))
     source = f"import shutil, {wheels.MODULE}\nx = [{wheels.MODULE}.weigh(), shutil.which('python')]"
     fields = {"outputs": ("x",), "imports": (wheels.MODULE,), "envelope": asked}
-    tasks = [await bench.submit(service, source, **fields) for _ in range(2)]
+    tasks = [await pool.submit(service, source, **fields) for _ in range(2)]
     for task in tasks:
         done = await ended(service, task, seconds=90)
         assert done.state is State.COMPLETED, (done.cause, done.next)

@@ -178,7 +178,8 @@ def wanted(link: SiteLink, env: Environment, python: KernelPython) -> Wanted:
     here = link.transport.shares_files
     mine = here and env.python in (None, minor)
     beside = str(Path(sys.executable).with_name("uv")) if here else ""
-    return Wanted(link, env, python.executable if mine else env.python or minor, beside)
+    own_python = link.site.python or ""
+    return Wanted(link, env, python.executable if mine else env.python or minor, own_python, beside)
 
 
 def _unstarted(link: SiteLink, env: Environment) -> Wanted:
