@@ -31,6 +31,7 @@ from jupyter_diamond.engine.receipts.desk import Receipts
 from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.staging.desk import DataDesk
 from jupyter_diamond.engine.taking import take
 from jupyter_diamond.engine.transfers.desk import TransferDesk
 from jupyter_diamond.engine.verdicts import Verdicts
@@ -89,6 +90,8 @@ class DiamondService:
         self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
         """Whether tasks and groups did what was asked."""
         self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
+        self.data = DataDesk(ledger, self.links, self.transfers, log)
+        """Data by name."""
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
         self._engine: Engine | None = None
         self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
@@ -108,6 +111,7 @@ class DiamondService:
             lease_s=self._lease_s, log=self._log, caps=self._caps, webhook=self.consumers.webhook,
             transfers=self.transfers.driver,
         )  # fmt: skip
+        self.data.serve(self._engine)
         self.environments.serve(self._engine)
         await self._engine.start()
 

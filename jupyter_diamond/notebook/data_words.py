@@ -14,6 +14,7 @@ from jupyter_diamond.placement import words
 from .vocabulary import GLYPH, TRANSFER, age, byte_size, span_of_time, wall_clock
 
 BAR = 20
+CODE = "Open the page; where it shows a code, %diamond login takes it."
 PURGE_SOON = timedelta(days=7)
 REPLICA: dict[ReplicaState, str] = {
     "here": "there", "missing": "missing", "changed": "changed since", "unreadable": "cannot be read",
@@ -176,7 +177,7 @@ def transfer_text(transfer: Transfer, now: datetime) -> str:
         ("Globus task", transfer.native_id or "" if transfer.mover == "globus" else ""),
         ("for task", request.task or ""), ("asked by", request.by or ""),
         ("until", "" if transfer.ended else wall_clock(transfer.deadline, now)),
-        ("digest", transfer.digest or ""), ("trouble", said_of(transfer)), ("open", transfer.link),
+        ("digest", transfer.digest or ""), ("trouble", said_of(transfer)), ("open", f"{transfer.link}\n{CODE}" if transfer.link else ""),
         ("log", "\n".join(transfer.log[-20:])), ("evidence", "\n".join(transfer.evidence)),
     ]  # fmt: skip
     width = max(len(name) for name, value in facts if value)

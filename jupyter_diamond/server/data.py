@@ -158,7 +158,7 @@ class AgainHandler(DiamondHandler):
     @authorized
     async def post(self, ref: str) -> None:
         """Begin a new one that asks for the same."""
-        self.answer(await self.service.transfers.again(ref, "you"), 201)
+        self.answer(await self.service.transfers.again(ref, "user"), 201)
 
 
 DATA_ROUTES: list[tuple[str, type[DiamondHandler]]] = [

@@ -87,9 +87,9 @@ export function Far(props: { transfer: Transfer; named?: boolean }): JSX.Element
   );
 }
 
-/** One that waits for a login or a consent, with one button that opens its page. */
-export function NeedCard(props: { transfer: Transfer }): JSX.Element {
-  const { transfer } = props;
+/** One that waits for the user; `linked`, with one button that opens its page: no login can be begun beside it. */
+export function NeedCard(props: { transfer: Transfer; linked: boolean }): JSX.Element {
+  const { transfer, linked } = props;
   const what = whatMoves(transfer.request);
   const page = neededPage(transfer);
   return (
@@ -97,7 +97,7 @@ export function NeedCard(props: { transfer: Transfer }): JSX.Element {
       <div className="jp-diamond-proposal-title">{`Moving ${what} needs you`}</div>
       <div className="jp-diamond-proposal-facts">{route(transfer.request)}</div>
       <p className="jp-diamond-proposal-why">{transferSaid(transfer)}</p>
-      {page !== '' && (
+      {linked && page !== '' && (
         <a
           className="jp-diamond-button jp-mod-primary jp-diamond-open"
           data-action="open-need"

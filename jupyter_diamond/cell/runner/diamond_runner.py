@@ -2,6 +2,7 @@
 
     python runner.py --token TOKEN --bundle-sha256 DIGEST [--cwd FOLDER] [--checkpoints FOLDER] [--segment N/ALL]
                      [--warn-after SECONDS] [--warn-signal NAME] [--member INDEX] [--keep PATTERN]...
+                     [--data NAME=PATH]...
 
 It is started by the batch script inside the attempt's folder. It reads ``bundle.tar`` (spec.json, values/, modules/)
 and ``key``; it writes, in this order: ``outputs.jsonl`` (while the cell runs), ``result/``, ``files.jsonl`` (of many
@@ -765,7 +766,37 @@ def offer_checkpoints():
     if not is_importable("jupyter_diamond"):
         sys.modules["jupyter_diamond"] = Package("jupyter_diamond")
         sys.modules["jupyter_diamond"].checkpoint = offered
+        offer_data(sys.modules["jupyter_diamond"])
     sys.modules[offered.__name__] = offered  # the installed package finds it there
+
+
+# --- data that was brought here --------------------------------------------------------------------------------------
+
+
+def data_path(name):
+    """Where the data of that name lies, which the cell's line asked for with ``--stage-in``."""
+    path = os.environ.get("DIAMOND_DATA_" + re.sub("[-.]", "_", str(name).upper()))
+    if path is None:
+        raise LookupError(
+            "no data named %r was brought to this job: add --stage-in %s to the cell's line" % (name, name)
+        )
+    return path
+
+
+def offer_data(package):
+    """``from jupyter_diamond import data_path``, whichever version of the package is installed here."""
+    package.data_path = data_path
+
+
+def link_data(folder, named):
+    """In a folder of our own also as ``data/NAME``, for a program that knows no names."""
+    for each in named:
+        name, _, path = each.partition("=")
+        try:
+            os.makedirs(os.path.join(folder, "data"), 0o700, exist_ok=True)
+            os.symlink(path, os.path.join(folder, "data", name))
+        except OSError:
+            pass  # it is a help; the path itself is in the environment
 
 
 class Package(types.ModuleType):
@@ -777,7 +808,7 @@ class Package(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         raise AttributeError(
-            "jupyter_diamond.%s is not there in a job: on %s only jupyter_diamond.checkpoint is" % (name, HOST)
+            "jupyter_diamond.%s is not there in a job: on %s only checkpoint and data_path are" % (name, HOST)
         )
 
 
@@ -873,18 +904,19 @@ class Notebook:
         self.future_flags = {getattr(__future__, name).compiler_flag for name in __future__.all_feature_names}
         self.flags = getattr(_ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0)
 
-    def enter(self, folder, cwd):
+    def enter(self, folder, cwd, data):
         sys.modules["__diamond_runner__"] = sys.modules["__main__"]  # kept alive
         sys.modules["__main__"] = self.main
         sys.argv = [""]
         sys.path[:] = [os.path.join(folder, "modules"), ""] + [p for p in sys.path if p and p != os.path.dirname(HERE)]
         offer_checkpoints()
         builtins.display = self.screen.display
-        sys.meta_path.insert(0, AfterImport(self.screen.patches()))
+        sys.meta_path.insert(0, AfterImport(dict(self.screen.patches(), jupyter_diamond=offer_data)))
         if not (cwd and os.path.isdir(cwd) and os.access(cwd, os.R_OK | os.X_OK)):
             cwd = os.path.join(folder, "work")
             if not os.path.isdir(cwd):
                 os.mkdir(cwd, 0o700)
+            link_data(cwd, data)
         os.chdir(cwd)
         return os.getcwd()
 
@@ -1563,6 +1595,7 @@ class Attempt:
         self.membership = {}
         self.recorder = None
         self.bell = None
+        self.data = ()
         self.ended_at = None
         self.finished = threading.Lock()
 
@@ -1810,7 +1843,7 @@ def run_cell(attempt, spec, bundle, cwd):
     screen = Screen(attempt.recorder)
     notebook = Notebook(screen)
     returns = Returns(attempt.folder, attempt.read_key(), spec)
-    attempt.kept.root = notebook.enter(attempt.folder, cwd)
+    attempt.kept.root = notebook.enter(attempt.folder, cwd, attempt.data)
     code, error = 0, None
     try:
         if spec["language"] == "bash":
@@ -1921,8 +1954,10 @@ def begin(options, patterns):
 
 
 def main(arguments):
-    options = dict(zip(arguments[::2], arguments[1::2]))
-    attempt = begin(options, [value for name, value in zip(arguments[::2], arguments[1::2]) if name == "--keep"])
+    pairs = list(zip(arguments[::2], arguments[1::2]))
+    options = dict(pairs)
+    attempt = begin(options, [value for name, value in pairs if name == "--keep"])
+    attempt.data = [value for name, value in pairs if name == "--data"]
     recorder = attempt.recorder
     recorder.on_stuck = attempt.fail_stuck
     recorder.start()
