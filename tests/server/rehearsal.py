@@ -306,10 +306,6 @@ class RehearsalService:
             task_id=task.id, attempt=1, manifest=receipt, key="ab", inline={"x.npy": "AA=="}, outputs=shown
         )
 
-    async def file(self, ref, path):
-        self.store.task(ref)
-        return self.files[path]
-
     async def events(self, after, wait=0.0, limit=500):
         if after < 0:
             return EventPage(events=(), cursor=self.store.newest_event())
