@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "checkpoint", "data_path", "datasets", "explain", "forecast", "history", "load_ipython_extension", "on", "sites", "task",
-    "tasks", "transfer", "transfers",
+    "checkpoint", "data_path", "datasets", "explain", "forecast", "history", "load_ipython_extension", "on", "sites",
+    "task", "tasks", "transfer", "transfers",
 ]  # fmt: skip
 _OF_NOTEBOOKS = frozenset(__all__) - {"checkpoint", "data_path", "load_ipython_extension"}
 

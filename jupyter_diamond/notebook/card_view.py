@@ -106,9 +106,7 @@ def card_view(
     """The view of a task."""
     here, attempt = here or KernelSide(), task.attempt
     ended = task.state.terminal
-    # A result may overtake the scheduler's word: nothing runs any more, how it ended is not known yet.
-    brought = here.result_here and not ended and task.state is not State.STAGING_OUT
-    state = State.COMPLETING if brought else task.state
+    state = _shown(task, here)
     look, ready = LOOK[state], here.result_here or _ready(task)
     return CardView(
         task_id=task.id,
@@ -183,6 +181,12 @@ def what_and_next(view: CardView) -> str:
     if said and view["action"] and said[-1] not in ".!?:":
         said += "."
     return f"{said} {view['action']}".strip()
+
+
+def _shown(task: Task, here: KernelSide) -> State:
+    """A result may overtake the scheduler's word: nothing runs any more, how it ended is not known yet."""
+    overtaken = here.result_here and not task.state.terminal and task.state is not State.STAGING_OUT
+    return State.COMPLETING if overtaken else task.state
 
 
 def _started_at(task: Task, attempt: Attempt | None) -> float | None:

@@ -177,7 +177,8 @@ def transfer_text(transfer: Transfer, now: datetime) -> str:
         ("Globus task", transfer.native_id or "" if transfer.mover == "globus" else ""),
         ("for task", request.task or ""), ("asked by", request.by or ""),
         ("until", "" if transfer.ended else wall_clock(transfer.deadline, now)),
-        ("digest", transfer.digest or ""), ("trouble", said_of(transfer)), ("open", f"{transfer.link}\n{CODE}" if transfer.link else ""),
+        ("digest", transfer.digest or ""), ("trouble", said_of(transfer)),
+        ("open", f"{transfer.link}\n{CODE}" if transfer.link else ""),
         ("log", "\n".join(transfer.log[-20:])), ("evidence", "\n".join(transfer.evidence)),
     ]  # fmt: skip
     width = max(len(name) for name, value in facts if value)

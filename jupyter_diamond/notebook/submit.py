@@ -26,6 +26,7 @@ from .handle import TaskHandle
 from .needs import gpus_of
 from .options import SubmitOptions, parse_submit
 from .session import NOTEBOOK, Session
+from .staging_plan import staging_plan
 from .sweep import Sweep
 from .vocabulary import LOOK
 
@@ -39,6 +40,7 @@ class DryRun:
     decision: Decision
     interpreter: Interpreter | None
     sweep: Sweep | None = None
+    staging: tuple[str, ...] = ()
 
 
 def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle | DryRun | None:
@@ -72,7 +74,8 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
         first = sum(1 for member in sweep.members if member.round == 1) if sweep is not None else 1
         at_once = sweep.at_once if sweep is not None else None
         decision = session.client.plan(options.envelope, members=max(1, first), at_once=at_once)
-        return DryRun(options.name, taken, decision, _interpreter(session, decision, taken), options.sweep)
+        moves = tuple(staging_plan(options.envelope, decision, session.client.dataset))
+        return DryRun(options.name, taken, decision, _interpreter(session, decision, taken), sweep, moves)
     if options.language == "python":
         _check_interpreter(session, options, taken)
     bundle = pack(taken)
@@ -220,7 +223,8 @@ def describe(dry: DryRun) -> str:
     age = [c.record_age_s for c in dry.decision.candidates if c.record_age_s is not None]
     old = f" (facts up to {max(age):.0f} s old at {now.astimezone():%H:%M:%S})" if age else ""
     problem = f" {dry.interpreter.problem}" if dry.interpreter and dry.interpreter.problem else ""
-    return f"{dry.name} was not sent{old}.{problem}{_group_text(dry.sweep)}"
+    said = f"{dry.name} was not sent{old}.{problem}{_group_text(dry.sweep)}"
+    return "\n".join((said, *dry.staging))
 
 
 def _group_text(sweep: Sweep | None) -> str:
