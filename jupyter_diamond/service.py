@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 
 from jupyter_diamond import __version__, settings
@@ -31,7 +32,6 @@ from jupyter_diamond.engine.results import read_file, read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.staging.desk import DataDesk
-from jupyter_diamond.engine.staging.stage_in import StageIns
 from jupyter_diamond.engine.taking import take
 from jupyter_diamond.engine.transfers.desk import TransferDesk
 from jupyter_diamond.engine.verdicts import Verdicts
@@ -92,8 +92,6 @@ class DiamondService:
         self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
         self.data = DataDesk(ledger, self.links, self.transfers, log)
         """Data by name."""
-        self.receipts = Receipts(self._ledger, self.links)
-        """What attempts left: receipts, files, exports."""
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
         self._engine: Engine | None = None
         self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
@@ -113,7 +111,7 @@ class DiamondService:
             lease_s=self._lease_s, log=self._log, caps=self._caps, webhook=self.consumers.webhook,
             transfers=self.transfers.driver,
         )  # fmt: skip
-        self._engine.readiness.add(StageIns(self._ledger, self.transfers, self.data, self._log))
+        self.data.serve(self._engine)
         self.environments.serve(self._engine)
         await self._engine.start()
 
@@ -130,6 +128,11 @@ class DiamondService:
         """The engine of a started service."""
         assert self._engine is not None, "the service was not started"
         return self._engine
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """What attempts left: receipts, lists of files, pieces of them, exports."""
+        return Receipts(self._ledger, self.links, transfers=lambda: self.transfers)
 
     @property
     def ledger(self) -> Ledger:

@@ -13,7 +13,9 @@ from pathlib import Path
 from jupyter_diamond.errors import DataProblem
 from jupyter_diamond.model.transfer import MoverKind
 
-from .work import ShellMover, Work
+from .base import Move
+from .copy_there import copy_there, stop_there
+from .work import ShellMover, Work, shell
 
 _PIECE = 16 << 20
 
@@ -25,6 +27,8 @@ class CopyMover(ShellMover):
 
     async def fetch(self, work: Work) -> int:
         """Copy what is wanted; a file that was begun is begun again."""
+        if not (work.source.shares_files and work.destination.shares_files):
+            return await copy_there(work)
         stop = threading.Event()
         copying = asyncio.create_task(asyncio.to_thread(_copy, work, stop))
         try:
@@ -33,6 +37,12 @@ class CopyMover(ShellMover):
             stop.set()  # a thread cannot be killed: it ends after its piece
             await asyncio.wait({copying})
             raise
+
+    async def cancel(self, move: Move) -> None:
+        """Stop a script that copies at a site; take away what has come so far."""
+        if not shell(move.destination).shares_files:
+            await stop_there(move)
+        await super().cancel(move)
 
 
 class _Stopped(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from typing import Any
 
 from jupyter_diamond.errors import DataProblem, GlobusProblem
@@ -13,8 +14,8 @@ from jupyter_diamond.model.transfer import MoverKind, Progress
 
 from . import globus_task
 from .base import End, Move, Moved
-from .globus_calls import Calls
-from .globus_document import Plan, collection_path, document, plan_of
+from .globus_calls import FOLDERS, Calls
+from .globus_document import Plan, collection_path, document, plan_of, size_of
 from .globus_needs import Need, needs_of
 from .globus_patience import Bell, Patience
 from .globus_placing import discard, make_room, put_in_place
@@ -22,6 +23,8 @@ from .globus_task import Json
 from .globus_watch import Pace, Watch
 from .listing import Listing, look
 
+_GLANCE = 10
+"""So many folders are looked into before a transfer is taken: one question each, and somebody waits."""
 _NEW = 3
 """So often a task that cannot go on is replaced by another one: what arrived is not sent again."""
 
@@ -57,6 +60,15 @@ class GlobusMover:
             await self.end(task_id)
         if transfer.submission_id is not None or task_id is not None:
             await discard(self.calls, move)
+
+    async def look(self, end: End, files: Collection[str] = ()) -> Listing | None:
+        """What lies at an end that no shell reaches; None where that cannot be said now. Raises DataProblem."""
+        try:
+            return await self.calls.look(_id(end), collection_path(end), folders=0 if files else _GLANCE)
+        except GlobusProblem as problem:
+            if problem.transient or problem.outcome == "needs_login":
+                return None
+            raise DataProblem(problem.message, kind="refused", evidence=problem.evidence) from problem
 
     async def preconditions(self, source: End, destination: End) -> tuple[Need, ...]:
         """What must be given or known before anything can move from one to the other; nothing is submitted."""
@@ -110,8 +122,7 @@ class Movement:
         for turn in range(_NEW + 1):
             if self._native is None and not await self._submit():
                 assert self._plan is not None, "it was just made"
-                skipped = self._plan.skipped
-                return Moved(self._size(None), 0, skipped, tuple(self._patience.log))
+                return Moved(await self._size(None), 0, self._plan.skipped, tuple(self._patience.log))
             try:
                 task = await self._until_ended()
             except _Anew as why:
@@ -147,6 +158,7 @@ class Movement:
         self._native = await get(lambda: self._calls.submit(body, f"submitting the transfer of {move.source.location}"))
         await move.keep(native_id=self._native)
         self._patience.note(f"Submitted to Globus: {globus_task.ACTIVITY}{self._native}")
+        await self._patience.say("active")
         return True
 
     async def _looks(self) -> tuple[Listing, Listing]:
@@ -154,23 +166,19 @@ class Movement:
         move, get = self._move, self._patience.get
         source, destination, request = move.source, move.destination, move.transfer.request
         here = await get(lambda: self._calls.look(_id(source), collection_path(source)))
-        if here.kind not in ("file", "folder"):
-            what = "is not there" if here.kind == "missing" else "is neither a file nor a folder"
-            raise DataProblem(
-                f"{source.location} {what}.",
-                kind="missing", advice="Correct the path, or wait until it is there, then %diamond transfer again.",
-            )  # fmt: skip
+        _check(source, here)
         there = await get(lambda: self._calls.look(_id(destination), collection_path(destination)))
         if there.kind == "folder" and destination.transport is not None and request.sync is not None:
             here = await get(lambda: self._deep(source))
             there = await get(lambda: self._deep(destination))
+            _check(source, here)
         return here, there
 
     async def _deep(self, end: End) -> Listing:
         """All of it: the site's own shell tells it in one question."""
         if end.transport is not None:
             return await look(end.transport, end.path, where=end.location.place)
-        return await self._calls.look(_id(end), collection_path(end), deep=True)
+        return await self._calls.look(_id(end), collection_path(end), folders=FOLDERS)
 
     def _know(self, here: Listing) -> None:
         request = self._move.transfer.request
@@ -295,24 +303,39 @@ class Movement:
         how = self._progress(task)
         native = {"task": self._native, "faults": task["faults"], "link": f"{globus_task.ACTIVITY}{self._native}"}
         return Moved(
-            self._size(task), int(task["bytes_transferred"]), how.files_skipped, tuple(self._patience.log), native
+            await self._size(task), int(task["bytes_transferred"]), how.files_skipped, tuple(self._patience.log), native
         )
 
     def _progress(self, task: Json) -> Progress:
         known, skipped = self._known, 0 if self._plan is None else self._plan.skipped
         return globus_task.progress(task, bytes_total=known.bytes_total, files_total=known.files_total, skipped=skipped)
 
-    def _size(self, task: Json | None) -> DataSize:
-        """How much it is: as was seen before, else as Globus has counted."""
+    async def _size(self, task: Json | None) -> DataSize:
+        """How much it is: as was seen before, or is to be seen now; else as Globus has counted what it sent."""
         known = self._known
-        if known.bytes_total is not None or task is None:
-            return DataSize(
-                bytes=known.bytes_total or 0, files=known.files_total if known.files_total is not None else 1
-            )
+        if known.bytes_total is not None and known.files_total is not None:
+            return DataSize(bytes=known.bytes_total, files=known.files_total)
+        if task is None or int(task["faults"]) or int(task["files_skipped"]):
+            found = await self._patience.get(lambda: self._deep(self._move.source))
+            if found.whole or task is None:
+                return size_of(self._move.transfer.request, found)
+        assert task is not None, "else it was seen"
         return DataSize(bytes=int(task["bytes_transferred"]), files=int(task["files"]))
 
     def _places(self) -> tuple[str, str]:
         return self._move.source.location.place, self._move.destination.location.place
+
+
+def _check(source: End, here: Listing) -> None:
+    """Raise DataProblem where there is nothing that could be moved."""
+    if here.kind == "unreadable":
+        raise DataProblem(f"You may not read {source.location}.", kind="permission", advice="Have it opened to you.")
+    if here.kind not in ("file", "folder"):
+        what = "is not there" if here.kind == "missing" else "is neither a file nor a folder"
+        raise DataProblem(
+            f"{source.location} {what}.", kind="missing",
+            advice="Correct the path, or wait until it is there, then %diamond transfer again.",
+        )  # fmt: skip
 
 
 def _id(end: End) -> str:

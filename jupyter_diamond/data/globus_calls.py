@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jupyter_diamond.globus.clients import Clients
 
 T = TypeVar("T")
+SERVICE = "transfer.api.globus.org"
 KNOWN_S = 3600.0
 FOLDERS = 100
 """So many folders are looked into, one question each; what is larger is left to Globus itself."""
@@ -65,8 +66,8 @@ class Calls:
         self._known[collection] = (time.monotonic(), known)
         return known
 
-    async def look(self, collection: str, path: str, *, deep: bool = False) -> Listing:
-        """What lies there; ``deep`` also what is in a folder, as far as that is not too much.
+    async def look(self, collection: str, path: str, *, folders: int = 0) -> Listing:
+        """What lies there; also what is in a folder, where that is one question each for at most so many ``folders``.
 
         Raises DataProblem (``permission``) where it may not be seen; what is missing is a listing that says so.
         """
@@ -89,13 +90,13 @@ class Calls:
             return Listing("file", {"": _entry("", found)})
         if found["type"] != "dir":
             return Listing("other")
-        return await self._walk(collection, path) if deep else Listing("folder", whole=False)
+        return await self._walk(collection, path, folders) if folders else Listing("folder", whole=False)
 
-    async def _walk(self, collection: str, path: str) -> Listing:
+    async def _walk(self, collection: str, path: str, most: int) -> Listing:
         files, folders, links = dict[str, Entry](), list[str](), 0
         left = [""]
         while left:
-            if len(folders) > FOLDERS or len(files) > MOST_ENTRIES:
+            if len(folders) >= most or len(files) > MOST_ENTRIES:
                 return Listing("folder", whole=False)
             below = left.pop()
             for one in await self._ls(collection, posixpath.join(path, below)):

@@ -9,7 +9,7 @@ from jupyter_diamond.errors import DataProblem, GlobusProblem
 from jupyter_diamond.globus.access import Globus
 
 from .base import End
-from .globus_calls import Calls, Known
+from .globus_calls import SERVICE, Calls, Known
 from .globus_document import collection_path
 
 NeedKind = Literal["login", "missing", "permission", "no_way", "offline", "session"]
@@ -35,7 +35,7 @@ async def needs_of(globus: Globus, calls: Calls, source: End, destination: End) 
     for end, must_be_there in ((source, True), (destination, False)):
         needs += await _of(calls, end, must_be_there=must_be_there)
     if any(need.kind == "login" for need in needs):
-        link = await globus.door()  # after both were asked: it begins one login for all of it
+        link = await globus.door(SERVICE)  # after both were asked: it begins one login for all of it
         needs = [replace(need, link=link) if need.kind == "login" else need for need in needs]
     return tuple(needs)
 

@@ -83,7 +83,7 @@ def failed(task: Json, events: Iterable[Json], source: str, destination: str) ->
         return DataProblem("The transfer was cancelled at Globus, not from here.", kind="refused",
                            evidence=_evidence(found), advice="%diamond transfer again begins it anew.")  # fmt: skip
     details = next((str(e["details"]) for e in found if e.get("is_error") and e.get("details")), "")
-    text = details if _kind(code) in _HOPELESS else str(fatal.get("description") or details)
+    text = details if path_in(details) else str(fatal.get("description") or details)
     problem = _problem(_kind(code), code, text, source, destination)
     problem.evidence = (*problem.evidence, *_evidence(found))[:20]
     return problem

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
+import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from jupyter_diamond.errors import DataProblem, TransportError
 from jupyter_diamond.model.data import DataSize
-from jupyter_diamond.transport.base import Transport
+from jupyter_diamond.transport.base import Completed, Transport
 
 MOST_ENTRIES = 100_000
 PART = ".diamond-part-"
@@ -68,6 +69,8 @@ class Listing:
     unread: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     room: Room = Room()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of files, in hex, where that was asked for."""
 
     @property
     def total_bytes(self) -> int:
@@ -149,31 +152,34 @@ if [ -f "$p" ]; then
   printf 'f %s \0' "$s"
 elif [ -d "$p" ] && cd -- "$p"; then walk .; fi
 """
+_NAMES = r"""
+n=(); while IFS= read -r -d '' f; do n+=("./$f"); done
+each() { local i; for ((i = 0; i < ${#n[@]}; i += 500)); do "$1" "${n[@]:i:500}"; done; }
+"""
 _SOME = r"""
-if [ -d "$p" ] && cd -- "$p"; then
-  n=(); go() { [ ${#n[@]} = 0 ] || walk "${n[@]}"; n=(); }
-  while IFS= read -r -d '' f; do n+=("./$f"); [ ${#n[@]} -lt 500 ] || go; done
-  go
-fi
+if [ -d "$p" ] && cd -- "$p"; then each walk; fi
 """
-_DIGESTS = r"""p=@PATH@
-if [ -d "$p" ]; then cd -- "$p" || exit 1; fi
-one() { for f; do
-  [ "$f" != ./ ] || f=$p
-  s=$({ sha256sum || shasum -a 256; } < "$f" 2>/dev/null) && printf '%s %s\0' "${s%% *}" "$f"
-done; }
-if [ -d "$p" ] && printf '' | sha256sum -z >/dev/null 2>&1; then
-  n=(); go() { [ ${#n[@]} = 0 ] || nice -n 10 sha256sum -z -- "${n[@]}"; n=(); }
-  while IFS= read -r -d '' f; do n+=("./$f"); [ ${#n[@]} -lt 500 ] || go; done
-  go
-else
-  while IFS= read -r -d '' f; do one "./$f"; done
-fi
+# of the path itself the name is empty, and of it all that is told is its digest
+_DIGESTS = r"""
+digest() {
+  if [ -d "$p" ] && printf '' | sha256sum -z >/dev/null 2>&1; then nice -n 10 sha256sum -z -- "$@"; return; fi
+  local f s
+  for f; do
+    [ "$f" != ./ ] || f=$p
+    s=$({ sha256sum || shasum -a 256; } < "$f" 2>/dev/null) && printf '%s  %s\0' "${s%% *}" "$f"
+  done
+}
+if [ ! -d "$p" ] || cd -- "$p"; then say H; each digest; fi
 """
+
+
+def filled(script: str, **words: str) -> str:
+    """A script with its ``@WORDS@``, in one go: a path may hold anything, also what looks like such a word."""
+    return re.sub(r"@([A-Z]+)@", lambda found: words[found[1]], script)
 
 
 def _filled(script: str, path: str) -> str:
-    return script.replace("@PART@", PART).replace("@PATH@", shlex.quote(path))
+    return filled(script, PART=PART, PATH=shlex.quote(path))
 
 
 def _lines(names: Iterable[str]) -> bytes:
@@ -181,41 +187,60 @@ def _lines(names: Iterable[str]) -> bytes:
 
 
 async def look(
-    transport: Transport, path: str, *, files: Collection[str] = (), where: str, timeout_s: float = 60.0
+    transport: Transport,
+    path: str,
+    *,
+    files: Collection[str] = (),
+    where: str,
+    timeout_s: float = 60.0,
+    digest: Collection[str] = (),
 ) -> Listing:
-    """What lies there now; with ``files`` only these below it. Raises TransportError, or DataProblem for a full disk.
+    """What lies there now; with ``files`` only these below it. Raises TransportError, DataProblem.
 
-    A count that takes longer than ``timeout_s`` gives what could be told at once, not ``whole``.
+    ``digest``: files whose digests come along; where ``files`` are given, too, these are the same. A count that takes
+    longer than ``timeout_s`` gives what could be told at once, not ``whole``.
     """
-    script = _HEAD + _SORT + _ROOM + _WALK + (_SOME if files else _ALL)
+    script = _HEAD + _NAMES + _SORT + _ROOM + _WALK + (_SOME if files else _ALL) + (_DIGESTS if digest else "")
     try:
         done = await transport.run(
-            _filled(script, path), stdin=_lines(files), timeout_s=timeout_s, max_bytes=_MOST_BYTES
+            _filled(script, path), stdin=_lines(files or digest), timeout_s=timeout_s, max_bytes=_MOST_BYTES
         )
     except TransportError as problem:
-        if problem.outcome != "unknown" or "did not finish" not in problem.message:
+        if digest or problem.outcome != "unknown" or "did not finish" not in problem.message:
             raise
         return await glance(transport, path, where=where)
-    if done.exit not in (0, 1) and not done.stdout:
-        raise DataProblem(
-            f"{where} could not list {path}.", kind="broken", transient=True, evidence=tuple(done.err.splitlines()[:20])
-        )
-    found = _read(done.stdout, tuple(done.err.splitlines()))
+    if not done.stdout:
+        raise _unlisted(path, where, done)
+    found = _read(done.stdout, tuple(done.err.splitlines()), path)
     lacking = tuple(name for name in files if not _covered(name, found)) if files and found.whole else ()
     return replace(found, whole=found.whole and not done.truncated, missing=lacking)
+
+
+async def look_all(transport: Transport, paths: Sequence[str], *, where: str, timeout_s: float) -> list[Listing]:
+    """What lies at several paths of one place, asked at once. Raises TransportError, DataProblem."""
+    script = _HEAD + "".join(f"(\n{_filled(_SORT + _ROOM + _WALK + _ALL, path)}\n)\nsay N\n" for path in paths)
+    done = await transport.run(script, timeout_s=timeout_s, max_bytes=_MOST_BYTES)
+    told = re.split(rb"(?:^|(?<=\0))N\0", done.stdout)
+    if len(told) <= len(paths):
+        raise _unlisted(paths[0], where, done)
+    said = tuple(done.err.splitlines())
+    return [
+        replace(_read(out, said, path), whole=not done.truncated) for out, path in zip(told[:-1], paths, strict=True)
+    ]
+
+
+def _unlisted(path: str, where: str, done: Completed) -> DataProblem:
+    return DataProblem(
+        f"{where} could not list {path}.", kind="broken", transient=True, evidence=tuple(done.err.splitlines()[:20])
+    )
 
 
 async def glance(transport: Transport, path: str, *, where: str) -> Listing:
     """What kind of thing is there, and what room is left; nothing is counted. Raises TransportError."""
     done = await transport.run(_filled(_HEAD + _SORT + _ROOM, path), timeout_s=_GLANCE_S)
     if not done.stdout:
-        raise DataProblem(
-            f"{where} could not look at {path}.",
-            kind="broken",
-            transient=True,
-            evidence=tuple(done.err.splitlines()[:20]),
-        )
-    return replace(_read(done.stdout, ()), whole=False)
+        raise _unlisted(path, where, done)
+    return replace(_read(done.stdout, (), path), whole=False)
 
 
 def _covered(name: str, found: Listing) -> bool:
@@ -223,8 +248,10 @@ def _covered(name: str, found: Listing) -> bool:
     return name in found.files or name in found.folders
 
 
-def _read(out: bytes, said: tuple[str, ...]) -> Listing:
+def _read(out: bytes, said: tuple[str, ...], path: str) -> Listing:
     """The records of a script. One that makes no sense is told as unread."""
+    out, _, made = out.partition(b"\0H\0")
+    out += b"\0" if made and not out.endswith(b"\0") else b""
     kind: Kind = "missing"
     files, folders, links, room = dict[str, Entry](), list[str](), 0, Room()
     unread = [line for line in said if ": " in line]
@@ -248,7 +275,18 @@ def _read(out: bytes, said: tuple[str, ...]) -> Listing:
             unread.append(f"an entry that makes no sense: {record[:200]!r}")
     lacking = [line for line in unread if "No such file" in line]
     unread = [line for line in unread if line not in lacking]
-    return Listing(kind, files, tuple(folders), links, whole, tuple(unread[:50]), room=room)
+    digests = _digests(made, path)
+    return Listing(kind, files, tuple(folders), links, whole, tuple(unread[:50]), room=room, digests=digests)
+
+
+def _digests(made: bytes, path: str) -> dict[str, str]:
+    found = dict[str, str]()
+    for record in made.split(b"\0")[:-1]:
+        digest, _, name = os.fsdecode(record).partition(" ")
+        if re.fullmatch("[0-9a-f]{64}", digest):
+            name = name[1:]  # a space, or a star where it was read as a binary file
+            found["" if name == path else name.removeprefix("./")] = digest
+    return found
 
 
 def _entry(rest: str) -> Entry | None:
@@ -279,19 +317,25 @@ async def digests(
     """
     if not names:
         return {}
-    patience = 60.0 + total_bytes / _SLOW_BYTES_PER_S
-    done = await transport.run(
-        _filled("export LC_ALL=C\n" + _DIGESTS, path), stdin=_lines(names), timeout_s=patience, max_bytes=_MOST_BYTES
-    )
-    made = dict[str, str]()
-    for record in done.stdout.split(b"\0")[:-1]:
-        digest, _, name = os.fsdecode(record).partition(" ")
-        name = name.removeprefix(" ").removeprefix("*")
-        made["" if name == path else name.removeprefix("./")] = digest
-    lost = [name for name in names if len(made.get(name, "")) != 64]
-    if lost:
-        raise DataProblem(
-            f"{posixpath.join(path, lost[0])} at {where} could not be read to make its digest.",
-            kind="changed", transient=True, evidence=tuple(done.err.splitlines()[:20]),
-        )  # fmt: skip
+    script = _filled(_HEAD + f"p={shlex.quote(path)}\n" + _NAMES + _DIGESTS, path)
+    done = await transport.run(script, stdin=_lines(names), timeout_s=patience(total_bytes), max_bytes=_MOST_BYTES)
+    made = _digests(done.stdout.partition(b"H\0")[2], path)
+    check_digests(made, names, path, where, tuple(done.err.splitlines()[:20]))
     return made
+
+
+def patience(total_bytes: int) -> float:
+    """How long reading so much may take, in seconds."""
+    return 60.0 + total_bytes / _SLOW_BYTES_PER_S
+
+
+def check_digests(
+    made: Mapping[str, str], names: Iterable[str], path: str, where: str, said: tuple[str, ...] = ()
+) -> None:
+    """Raise DataProblem where one of these files has none."""
+    lost = next((name for name in names if name not in made), None)
+    if lost is not None:
+        raise DataProblem(
+            f"{posixpath.join(path, lost) if lost else path} at {where} could not be read to make its digest.",
+            kind="changed", transient=True, evidence=said,
+        )  # fmt: skip

@@ -5,6 +5,7 @@ import { ServerConnection } from '@jupyterlab/services';
 
 import type {
   AgentSwitch,
+  Charges,
   Decision,
   ErrorView,
   EventPage,
@@ -13,8 +14,10 @@ import type {
   Login,
   LoginStart,
   MemberSummary,
+  Outlook,
   Proposal,
   ResultView,
+  SiteHistory,
   Snapshot,
   StandingBudget,
   Status,
@@ -63,6 +66,32 @@ export class PoolApi {
     return (await this._ask<{ tasks: TaskSummary[] }>('tasks', { phase, limit })).tasks;
   }
 
+  /** The page of the list after a task; the newest ones when none is named. */
+  async page(before: string | null, limit: number): Promise<TaskSummary[]> {
+    return (await this._ask<{ tasks: TaskSummary[] }>('tasks', { before, limit })).tasks;
+  }
+
+  /** Tasks of which there is an event after this one, the longest unchanged first. */
+  async newer(event: number, limit: number): Promise<TaskSummary[]> {
+    return (await this._ask<{ tasks: TaskSummary[] }>('tasks', { newer: event, limit })).tasks;
+  }
+
+  outlook(): Promise<Outlook> {
+    return this._ask('outlook');
+  }
+
+  history(site: string, hours: number): Promise<SiteHistory> {
+    return this._ask('sites/history', { site, hours });
+  }
+
+  charges(days: number): Promise<Charges> {
+    return this._ask('charges', { days });
+  }
+
+  replan(id: string): Promise<Task> {
+    return this._ask(`tasks/${encodeURIComponent(id)}/replan`, {}, {});
+  }
+
   task(id: string): Promise<Task> {
     return this._ask(`tasks/${encodeURIComponent(id)}`);
   }
@@ -85,7 +114,7 @@ export class PoolApi {
     return (await this._ask<{ tasks: MemberSummary[] }>(`groups/${encodeURIComponent(id)}/tasks`, query)).tasks;
   }
 
-  onGroup(id: string, act: 'cancel' | 'hold' | 'release'): Promise<Group> {
+  onGroup(id: string, act: 'cancel' | 'hold' | 'release' | 'replan'): Promise<Group> {
     return this._ask(`groups/${encodeURIComponent(id)}/${act}`, {}, {});
   }
 

@@ -1,7 +1,8 @@
 /** The plugin: wires the pool to the sidebar, the status bar, the task panels, commands and settings. */
 
-import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILayoutRestorer, IRouter, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette, WidgetTracker } from '@jupyterlab/apputils';
+import { ILauncher } from '@jupyterlab/launcher';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
@@ -16,6 +17,8 @@ import { GroupPanel } from './groupdetails';
 import { diamondIcon } from './icon';
 import { PoolModel } from './pool';
 import { drawProposals } from './proposalrenderer';
+import { OPEN_SCREEN, addScreens } from './screens/commands';
+import type { ScreenName } from './screens/registry';
 import { DiamondSidebar, SIDEBAR_ID } from './sidebar';
 import { StatusItem } from './statusitem';
 
@@ -34,7 +37,16 @@ const plugin: JupyterFrontEndPlugin<void> = {
   id: PLUGIN,
   description: 'Your sites and tasks, live, in the left sidebar.',
   autoStart: true,
-  optional: [ILayoutRestorer, ICommandPalette, ISettingRegistry, IStatusBar, IStateDB, IRenderMimeRegistry],
+  optional: [
+    ILayoutRestorer,
+    ICommandPalette,
+    ISettingRegistry,
+    IStatusBar,
+    IStateDB,
+    IRenderMimeRegistry,
+    ILauncher,
+    IRouter
+  ],
   activate
 };
 
@@ -45,17 +57,22 @@ async function activate(
   registry: ISettingRegistry | null,
   statusBar: IStatusBar | null,
   stateDb: IStateDB | null,
-  rendermime: IRenderMimeRegistry | null
+  rendermime: IRenderMimeRegistry | null,
+  launcher: ILauncher | null,
+  router: IRouter | null
 ): Promise<void> {
   const pool = new PoolModel(new PoolApi(app.serviceManager.serverSettings), app.serviceManager);
   const tracker = new WidgetTracker<TaskPanel>({ namespace: 'jupyter-diamond-tasks' });
   const groups = new WidgetTracker<GroupPanel>({ namespace: 'jupyter-diamond-groups' });
   const open = {
     task: (id: string) => void app.commands.execute(CommandIDs.openTask, { id }),
-    group: (id: string) => void app.commands.execute(CommandIDs.openGroup, { id })
+    group: (id: string) => void app.commands.execute(CommandIDs.openGroup, { id }),
+    screen: (screen: ScreenName) => void app.commands.execute(OPEN_SCREEN, { screen })
   };
   addCommands(app, pool, tracker, palette);
   addGroupCommand(app, pool, groups, open.task);
+  const context = { pool, openTask: open.task, openGroup: open.group, openScreen: open.screen };
+  addScreens(app, context, { restorer, palette, launcher, router });
   drawCards(app, pool, open);
   if (rendermime !== null) {
     drawProposals(rendermime, pool, open.task);
@@ -86,6 +103,7 @@ async function activate(
     pool,
     openTask: open.task,
     openGroup: open.group,
+    openScreen: open.screen,
     folds,
     saveFolds: folds => void stateDb?.save(FOLDS, folds)
   });

@@ -8,9 +8,10 @@ import { Identity, LoginGate } from './login';
 import { AgentsView, NeedsYou } from './needsyou';
 import { Notice } from './notice';
 import type { PoolModel } from './pool';
+import type { ScreenName } from './screens/registry';
 import { useSignal } from './signal';
 import { Folds, SitesView } from './sites';
-import { TasksView } from './tasks';
+import { SeeAll, TasksView } from './tasks';
 import { TransfersView } from './transfers';
 
 export const SIDEBAR_ID = 'jupyter-diamond-sidebar';
@@ -19,6 +20,7 @@ export interface SidebarOptions {
   readonly pool: PoolModel;
   readonly openTask: (id: string) => void;
   readonly openGroup: (id: string) => void;
+  readonly openScreen: (name: ScreenName) => void;
   /** Sites that the user folded or unfolded, by name. */
   readonly folds: { [site: string]: boolean };
   readonly saveFolds: (folds: { [site: string]: boolean }) => void;
@@ -84,7 +86,7 @@ export class DiamondSidebar extends ReactWidget implements Folds {
 
 function Panel(props: { options: SidebarOptions; folds: Folds }): JSX.Element {
   const { options, folds } = props;
-  const { pool, openTask, openGroup } = options;
+  const { pool, openTask, openGroup, openScreen } = options;
   useSignal(pool.changed);
   const known = pool.link.kind === 'ready' || pool.snapshot !== null;
   return (
@@ -93,6 +95,7 @@ function Panel(props: { options: SidebarOptions; folds: Folds }): JSX.Element {
       <section className="jp-diamond-section" aria-label="Sites">
         <header className="jp-diamond-head">
           <h2>Diamond</h2>
+          <SeeAll what="sites" open={() => openScreen('wall')} />
           <button
             type="button"
             className="jp-diamond-iconbutton"
@@ -111,8 +114,8 @@ function Panel(props: { options: SidebarOptions; folds: Folds }): JSX.Element {
         {known && <SitesView pool={pool} folds={folds} />}
         {known && <Identity pool={pool} />}
       </section>
-      {known && <TasksView pool={pool} openTask={openTask} openGroup={openGroup} />}
-      {known && <TransfersView pool={pool} />}
+      {known && <TasksView pool={pool} openTask={openTask} openGroup={openGroup} seeAll={() => openScreen('tasks')} />}
+import { TransfersView } from './transfers';
       {known && <AgentsView pool={pool} />}
       <Announcer pool={pool} />
     </>

@@ -128,7 +128,7 @@ function SiteItem(props: { site: SiteReading; pool: PoolModel; folds: Folds }): 
 }
 
 /** A mark that carries its word; the word itself stands there too when all is not well. */
-function Health(props: { site: SiteReading }): JSX.Element {
+export function Health(props: { site: SiteReading }): JSX.Element {
   const sign = healthSign(props.site.health);
   const said = props.site.health !== 'online';
   return (
@@ -139,7 +139,7 @@ function Health(props: { site: SiteReading }): JSX.Element {
   );
 }
 
-function Problem(props: { site: SiteReading; pool: PoolModel }): JSX.Element {
+export function Problem(props: { site: SiteReading; pool: PoolModel }): JSX.Element {
   const { site, pool } = props;
   const now = useNow(site.next_try_at !== null);
   const wants = site.health === 'needs_login' && pool.login.canBegin;
@@ -261,7 +261,7 @@ function Narrow(props: { word: string }): JSX.Element {
   );
 }
 
-function SiteAge(props: { site: SiteReading }): JSX.Element {
+export function SiteAge(props: { site: SiteReading }): JSX.Element {
   const { read_at: readAt } = props.site;
   const now = useNow(readAt !== null);
   const seconds = secondsBetween(readAt, now);

@@ -18,6 +18,7 @@ interface ViewProps {
   pool: PoolModel;
   openTask: (id: string) => void;
   openGroup: (id: string) => void;
+  seeAll: () => void;
 }
 
 export function TasksView(props: ViewProps): JSX.Element {
@@ -39,6 +40,7 @@ export function TasksView(props: ViewProps): JSX.Element {
       <header className="jp-diamond-head">
         <h2>Tasks</h2>
         <span className="jp-diamond-counts">{countsLine(pool.counts)}</span>
+        <SeeAll what="tasks" open={props.seeAll} />
       </header>
       {tasks === null && <p className="jp-diamond-empty">Reading the tasks…</p>}
       {tasks !== null && all.length === 0 && (
@@ -61,6 +63,21 @@ export function TasksView(props: ViewProps): JSX.Element {
         </button>
       )}
     </section>
+  );
+}
+
+/** From a glance to the whole: `see all →`. */
+export function SeeAll(props: { what: string; open: () => void }): JSX.Element {
+  return (
+    <button
+      type="button"
+      className="jp-diamond-link"
+      data-action={`all-${props.what}`}
+      aria-label={`See all ${props.what}`}
+      onClick={props.open}
+    >
+      see all →
+    </button>
   );
 }
 

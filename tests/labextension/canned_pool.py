@@ -181,6 +181,7 @@ def summary(each: Task) -> TaskSummary:
         partition=newest.partition, native_id=newest.native.id if newest.native else None, created_at=each.created_at,
         started_at=newest.started_at, ended_at=each.ended_at, walltime_s=newest.size.walltime_s, reason_class=newest.reason_class,
         cause=each.cause, trouble=newest.trouble, attempts=len(each.attempts), version=each.version,
+        notebook=each.notebook.path,
     )  # fmt: skip
 
 

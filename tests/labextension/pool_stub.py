@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import canned_pool as canned
+import canned_wall
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
 from jupyter_server.extension.application import ExtensionApp
@@ -116,6 +117,7 @@ class Stub:
         self.tasks = {task.id: task for task in canned.tasks()}
         self.groups: dict[str, Group] = {}
         self.sites = canned.sites()
+        self.charges = canned_wall.charges()
         self.logs = {"t-fit": "".join(f"epoch {n}  loss {1 / (n + 3):.3f}\n" for n in range(14))}
         self.login = FakeLogin()
         self.agents = FakeAgents()
@@ -154,15 +156,26 @@ class Stub:
             self.login.order(order)
             return ("login", "login")
         if what == "group":
-            made = canned.group(version=self.seq, **order)
-            self.groups[made.id] = made
-            return ("group", made.id)
+            grouped = canned.group(version=self.seq, **order)
+            self.groups[grouped.id] = grouped
+            return ("group", grouped.id)
         if what == "fill":
             return self._fill(order["count"], order.get("name", "bulk"))
-        if what == "site":
-            self.sites = self.sites.model_copy(update={"sites": tuple(self._site(s, order) for s in self.sites.sites)})
-            return ("site", order["site"])
+        if what in ("sites", "charges", "empty", "site"):
+            return self._wall(what, order)
         return self._move(**order)
+
+    def _wall(self, what: str, order: dict[str, Any]) -> tuple[str, str]:
+        if what == "sites":
+            self.sites = canned_wall.many(**order)
+        elif what == "charges":
+            self.charges = canned_wall.charges(**order)
+            return ("task", "charged")
+        elif what == "empty":
+            self.tasks, self.groups, self.sites = {}, {}, canned_wall.many(0, 0)
+        else:
+            self.sites = self.sites.model_copy(update={"sites": tuple(self._site(s, order) for s in self.sites.sites)})
+        return ("site", order.get("site", "all"))
 
     def _site(self, site: Any, order: dict[str, Any]) -> Any:
         if site.site != order["site"]:
@@ -173,7 +186,7 @@ class Stub:
         for n in range(count):
             ident = f"t-bulk-{n:04d}"
             self.tasks[ident] = canned.task(
-                ident, f"{name}_{n}", State.COMPLETED, version=n, created=20000 + 60 * n,
+                ident, f"{name}_{n}", State.COMPLETED, version=self.seq, created=20000 + 60 * n,
                 started_at=canned.ago(19990 + 60 * n), ended_at=canned.ago(19000 + 60 * n),
             )  # fmt: skip
         return ("task", "many")
@@ -222,13 +235,14 @@ class Api(APIHandler):
         if stub.status != 200:
             return self._refuse(stub.status)
         head, _, rest = path.partition("/")
+        found = canned_wall.answer(path, stub.sites, stub.charges, self.get_argument("site", ""))
         if head == "status":
             limits = Limits(value_bytes=1, bundle_bytes=1, inline_result_bytes=1)
             active = sum(not task.state.terminal for task in stub.tasks.values())
-            return self._answer(Status(version="0", advances_work=True, lease_holder="stub", store_path="-", limits=limits,
-                                       active_tasks=active, newest_event=stub.seq))  # fmt: skip
-        if head == "sites":
-            return self._answer(stub.sites)
+            found = Status(version="0", advances_work=True, lease_holder="stub", store_path="-", limits=limits,
+                           active_tasks=active, newest_event=stub.seq)  # fmt: skip
+        if found is not None:
+            return self._answer(found)
         if head == "login":
             return self._login(stub.login.state)
         if head in ("proposals", "budgets", "agents"):
@@ -261,9 +275,15 @@ class Api(APIHandler):
         self._login(self.stub.login.end())
 
     def _list(self) -> None:
-        active = self.get_argument("phase") == "active"
-        rows = [task for task in self.stub.tasks.values() if task.state.terminal != active]
+        rows = list(self.stub.tasks.values())
+        phase, newer, before = (self.get_argument(name, None) for name in ("phase", "newer", "before"))
+        if phase is not None:
+            rows = [task for task in rows if task.state.terminal != (phase == "active")]
         rows.sort(key=lambda task: task.created_at, reverse=True)
+        if before is not None:
+            rows = rows[1 + next(at for at, task in enumerate(rows) if task.id == before) :]
+        if newer is not None:
+            rows = sorted((task for task in rows if task.version > int(newer)), key=lambda task: task.version)
         limit = int(self.get_argument("limit", "100"))
         self._answer({"tasks": [canned.summary(task).model_dump(mode="json") for task in rows[:limit]]})
 
@@ -328,11 +348,21 @@ class Api(APIHandler):
             self._answer(self.stub.transfers[ident])
             return
         if path.startswith("groups"):
-            told = {"cancel": {"cancel_requested_by": "you"}, "hold": {"held_by": "you"}, "release": {"held_by": None}}
+            told = {
+                "cancel": {"cancel_requested_by": "you"},
+                "hold": {"held_by": "you"},
+                "release": {"held_by": None},
+                "replan": {},
+            }
             tell(self, self.stub.do({"do": "group", **told[act]}))
             self._answer(self.stub.groups[ident])
             return
-        tell(self, self.stub.do({"do": "move", "task": ident, "state": "cancelled", "cause": "Cancelled by you."}))
+        if act == "replan" and self.stub.tasks[ident].phase is not Phase.PENDING:
+            self.set_status(409)
+            self._answer(ErrorView(code="conflict", message=f"{self.stub.tasks[ident].name} has started."))
+            return
+        done = {"state": "waiting"} if act == "replan" else {"state": "cancelled", "cause": "Cancelled by you."}
+        tell(self, self.stub.do({"do": "move", "task": ident, **done}))
         self._answer(self.stub.tasks[ident])
 
     def _word(self, path: list[str], form: dict[str, Any]) -> None:

@@ -35,6 +35,7 @@ from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk
 from jupyter_diamond.settings import DiamondGlobus
 from jupyter_diamond.store import Store
 from jupyter_diamond.store.groups import Round, Share
+from tests.server.rehearsed_receipts import RehearsalReceipts
 from tests.store.store_samples import T0, a_decision, a_request, an_attempt, at
 
 __all__ = ["T0", "RehearsalService", "a_request", "at", "multipart"]
@@ -125,6 +126,7 @@ class RehearsalService:
         self.listeners = []
         self.news = asyncio.Condition()
         self.stopped = False
+        self.receipts = RehearsalReceipts(self)
         self.files = {
             "result/x.npy": b"\x93NUMPY",
             "result/größe.json": b"7",

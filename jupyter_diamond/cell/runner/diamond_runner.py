@@ -766,7 +766,7 @@ def offer_checkpoints():
     if not is_importable("jupyter_diamond"):
         sys.modules["jupyter_diamond"] = Package("jupyter_diamond")
         sys.modules["jupyter_diamond"].checkpoint = offered
-        sys.modules["jupyter_diamond"].data_path = data_path
+        offer_data(sys.modules["jupyter_diamond"])
     sys.modules[offered.__name__] = offered  # the installed package finds it there
 
 
@@ -781,6 +781,11 @@ def data_path(name):
             "no data named %r was brought to this job: add --stage-in %s to the cell's line" % (name, name)
         )
     return path
+
+
+def offer_data(package):
+    """``from jupyter_diamond import data_path``, whichever version of the package is installed here."""
+    package.data_path = data_path
 
 
 def link_data(folder, named):
@@ -906,7 +911,7 @@ class Notebook:
         sys.path[:] = [os.path.join(folder, "modules"), ""] + [p for p in sys.path if p and p != os.path.dirname(HERE)]
         offer_checkpoints()
         builtins.display = self.screen.display
-        sys.meta_path.insert(0, AfterImport(self.screen.patches()))
+        sys.meta_path.insert(0, AfterImport(dict(self.screen.patches(), jupyter_diamond=offer_data)))
         if not (cwd and os.path.isdir(cwd) and os.access(cwd, os.R_OK | os.X_OK)):
             cwd = os.path.join(folder, "work")
             if not os.path.isdir(cwd):

@@ -8,21 +8,25 @@ import re
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import islice
 
-from jupyter_diamond.data.listing import Listing
+from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLinks
 from jupyter_diamond.engine.transfers.desk import TransferDesk
 from jupyter_diamond.errors import Conflict, DataProblem, InvalidRequest, NotFound
 from jupyter_diamond.model.base import from_epoch
-from jupyter_diamond.model.data import DATA_NAME, Dataset, Location, Replica
+from jupyter_diamond.model.data import DATA_NAME, Dataset, ListedFile, Listing, Location, Replica
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.store.datasets import Copy
 
-from .sights import look, purge_warning, replica_of
+from .sights import look, plain, purge_warning, replica_of, trouble_of
+from .stage_in import StageIns
 
 _DROP_S = 600.0
+_LISTED = 1000
+"""So many files of a listing are named."""
 
 
 class DataDesk:
@@ -30,6 +34,10 @@ class DataDesk:
 
     def __init__(self, ledger: Ledger, links: SiteLinks, transfers: TransferDesk, log: logging.Logger) -> None:
         self._ledger, self._links, self._transfers, self._log = ledger, links, transfers, log
+
+    def serve(self, engine: Engine) -> None:
+        """Have the engine bring data to sites before jobs, and away after them."""
+        engine.readiness.add(StageIns(self._ledger, self._transfers, self.copies, self._log))
 
     async def add(self, name: str, location: Location, note: str = "") -> Dataset:
         """Give data a name, or a name another place where the same data lies; it is looked at now.
@@ -81,11 +89,18 @@ class DataDesk:
 
         Raises NotFound, DataProblem.
         """
-        found = await self._at(name, place)
-        listing = await self._transfers.look(found.replica.location)
-        if listing is None:
-            raise DataProblem(f"Nobody can list {found.replica.location}.", kind="no_way")
-        return listing
+        location = (await self._at(name, place)).replica.location
+        found = await self._transfers.look(location)
+        if (problem := trouble_of(location, found)) is not None:
+            raise problem
+        if found is None:
+            raise DataProblem(f"Nobody can list {location}.", kind="no_way")
+        files = (
+            ListedFile(path=shown(path), bytes=entry.bytes, modified_at=_when(entry.mtime_s))
+            for path, entry in sorted(found.files.items())
+        )
+        first = tuple(islice(files, _LISTED))
+        return Listing(location=location, size=found.size, digest=found.digest, files=first)
 
     async def drop_replica(self, name: str, location: Location, listing_digest: str) -> Dataset:
         """Delete a copy that a stage-in made, as it was listed. Raises NotFound, InvalidRequest, Conflict, DataProblem.
@@ -160,9 +175,16 @@ class DataDesk:
         return self._links[name].site if name is not None and name in tuple(self._links) else None
 
 
-def plain(location: Location) -> Location:
-    """The location without a slash at its end: one place has one name."""
-    return location.model_copy(update={"path": location.path.rstrip("/") or "/"})
+def shown(path: str) -> str:
+    """A name as text: bytes that are none are escaped. A file alone has the path ``.``."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") or "."
+
+
+def _when(seconds: int) -> datetime | None:
+    try:
+        return from_epoch(seconds)
+    except (ValueError, OverflowError, OSError):  # a file may be dated to a year that there is not
+        return None
 
 
 def _now() -> datetime:

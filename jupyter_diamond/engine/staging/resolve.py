@@ -35,6 +35,22 @@ class Seen(NamedTuple):
         return self.replica.location.place
 
 
+class Target(NamedTuple):
+    """The site that data is wanted at. ``folder`` is where what is brought lies, absolute there.
+
+    ``in_place``: it sees this machine's files, and nobody has said that data is to lie elsewhere.
+    """
+
+    site: str
+    folder: str
+    in_place: bool = False
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What lies at one of these is not brought."""
+        return (self.site, "home") if self.in_place else (self.site,)
+
+
 class Way(NamedTuple):
     """What is to be done for one name. ``here``: it lies at ``path`` already; else it comes from one of ``sources``.
 
@@ -73,19 +89,21 @@ def alike(one: Listing | None, other: Listing | None) -> bool:
     return sizes == {path: entry.bytes for path, entry in other.files.items()}
 
 
-def way_to(name: str, site: str, folder: str, seen: Sequence[Seen], target: Callable[[str], Sight | None]) -> Way:
-    """How ``name`` gets to a site whose data lies below ``folder``. Raises DataProblem where no copy can be used.
+def way_to(name: str, at: Target, seen: Sequence[Seen], target: Callable[[str], Sight | None]) -> Way:
+    """How ``name`` gets to a site. Raises DataProblem where no copy can be used.
 
     ``target`` gives the look at a path at the site, for those that were asked about.
     """
+    site = at.site
     for each in seen:
-        if each.replica.given and each.place == site and each.sight.good:
-            return Way(each.sight.location.path, here=True, why=f"It lies at {site} already.")
+        if each.replica.given and each.place in at.places and each.sight.good:
+            where = site if each.place == site else f"this machine, whose files {site} sees"
+            return Way(each.sight.location.path, here=True, why=f"It lies at {where}, and is used there.")
     origin = origin_of(seen)
     if origin is None:
         return _without_origin(name, site, seen)
     version = version_of(origin.sight)
-    path = posixpath.join(folder, f"{name}-{version}")
+    path = posixpath.join(at.folder, f"{name}-{version}")
     if _as_it_was(seen, site, path) or _complete(origin.sight, target(path)):
         return Way(path, here=True, version=version, why=f"It was brought to {site} before.")
     sources = [each.replica.location for each in seen if each is origin or _same(origin, each, version)]

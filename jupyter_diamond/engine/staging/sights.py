@@ -37,6 +37,11 @@ class Sight(NamedTuple):
         return self.found.digest if self.found is not None and self.good and self.found.whole else ""
 
 
+def plain(location: Location) -> Location:
+    """The location without a slash at its end: one place has one name."""
+    return location.model_copy(update={"path": location.path.rstrip("/") or "/"})
+
+
 async def look(transfers: TransferDesk, location: Location) -> Sight:
     """Look at a location, and let no problem out: it is part of what is seen."""
     looking = asyncio.ensure_future(transfers.look(location))

@@ -11,14 +11,14 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from jupyter_diamond.engine.batch import Batch, newest
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.transfers.desk import TransferDesk
-from jupyter_diamond.errors import DataProblem, DiamondError, GlobusProblem, TransportError
+from jupyter_diamond.errors import DataProblem, DiamondError, GlobusProblem, NotFound, TransportError
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.data import Location, Replica, Staged, StageIn
 from jupyter_diamond.model.envelope import Envelope
@@ -29,12 +29,15 @@ from jupyter_diamond.model.task import Task
 from jupyter_diamond.model.transfer import Transfer, TransferRequest
 from jupyter_diamond.store.datasets import Copy
 
-from .desk import DataDesk, plain
-from .resolve import Seen, Way, by_rate, way_to
-from .sights import Sight, look, replica_of, used
+from .resolve import Seen, Target, Way, by_rate, way_to
+from .sights import Sight, look, plain, replica_of, used
 
 _MOST_TRIES = 1000
 """Far more often than anybody brings the same data to the same site anew."""
+
+
+Copies = Callable[[str], Awaitable[tuple[Copy, ...]]]
+"""Gives a dataset's copies as they were seen last. Raises NotFound."""
 
 
 class _Got(NamedTuple):
@@ -47,8 +50,8 @@ class _Got(NamedTuple):
 class StageIns:
     """Makes data ready; one for all sites."""
 
-    def __init__(self, ledger: Ledger, transfers: TransferDesk, desk: DataDesk, log: logging.Logger) -> None:
-        self._ledger, self._transfers, self._desk, self._log = ledger, transfers, desk, log
+    def __init__(self, ledger: Ledger, transfers: TransferDesk, copies: Copies, log: logging.Logger) -> None:
+        self._ledger, self._transfers, self._named, self._log = ledger, transfers, copies, log
         self._waiting: dict[str, list[Callable[[], None]]] = {}
         """By transfer, who is to be woken at its end."""
         ledger.listen(self._hear)
@@ -114,13 +117,13 @@ class StageIns:
             for old, sight in zip(copies, await self._looked(copies, link.name), strict=True)
         ]
         await self._keep(want, copies, seen)
-        folder = await data_folder(link)
+        at = await target_of(link)
         looks: dict[str, Sight | None] = {}
-        way = way_to(want.name, link.name, folder, seen, looks.get)
+        way = way_to(want.name, at, seen, looks.get)
         there = Location(kind="site", site=link.name, path=way.path)
         if not way.here:
             looks[way.path] = await look(self._transfers, there)
-            way = way_to(want.name, link.name, folder, seen, looks.get)
+            way = way_to(want.name, at, seen, looks.get)
         if way.here:
             made = (s.sight for s in seen if not s.replica.given and s.sight.location.path == way.path)
             known = next(made, None) if link.site.data.purge_days is not None else None
@@ -131,7 +134,10 @@ class StageIns:
 
     async def _copies(self, want: StageIn) -> tuple[Copy, ...]:
         if want.source is None:
-            return await self._desk.copies(want.name)
+            try:
+                return await self._named(want.name)
+            except NotFound as problem:
+                raise DataProblem(problem.message, kind="missing") from None
         return (Copy(Replica(location=plain(want.source), given=True), ""),)
 
     async def _looked(self, copies: Sequence[Copy], site: str) -> list[Sight]:
@@ -245,9 +251,11 @@ def unwanted_now(task: Task) -> bool:
     return task.cancel_requested_by is not None or newest(task).withdrawal is not None
 
 
-async def data_folder(link: SiteLink) -> str:
-    """Where staged data lies at a site, absolute. Raises TransportError."""
-    return await link.transport.expand(link.site.data.folder or f"{link.site.workdir.rstrip('/')}/data")
+async def target_of(link: SiteLink) -> Target:
+    """Where data is wanted at a site. Raises TransportError."""
+    told = link.site.data.folder
+    folder = await link.transport.expand(told or f"{link.site.workdir.rstrip('/')}/data")
+    return Target(link.name, folder, in_place=told is None and link.transport.shares_files)
 
 
 def may_pass(problem: DiamondError) -> bool:

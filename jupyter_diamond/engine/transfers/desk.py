@@ -36,8 +36,8 @@ _GIB = 1 << 30
 class Looks(Protocol):
     """A mover that can look where there is no shell."""
 
-    async def look(self, end: End, files: Collection[str] = ()) -> Listing:
-        """What lies at an end. Raises DataProblem."""
+    async def look(self, end: End, files: Collection[str] = ()) -> Listing | None:
+        """What lies at an end; None where that cannot be said now. Raises DataProblem."""
 
 
 class TransferDesk:
@@ -48,7 +48,7 @@ class TransferDesk:
     ) -> None:
         self._ledger, self._settings = ledger, settings
         self.ends = Ends(links, settings.collections)
-        self.movers = movers(globus)
+        self.movers = movers(globus, settings)
         self.driver = TransferDriver(ledger, self.ends, self.movers, log, at_once=settings.at_once)
 
     async def close(self) -> None:

@@ -199,7 +199,9 @@ class TransferDriver:
         if transfer.started_at is None:
             return ()
         try:
-            move, _ = await self._move_of(transfer)
+            # what the mover has kept meanwhile says what goes on elsewhere
+            kept = await self._ledger.do(self._ledger.store.transfers.get, transfer.id)
+            move, _ = await self._move_of(kept)
             await asyncio.wait_for(self._movers[transfer.mover].cancel(move), _CLEAR_S)
         except (DiamondError, asyncio.TimeoutError) as problem:
             why = problem.message if isinstance(problem, DiamondError) else f"no answer within {_CLEAR_S:g} s"
