@@ -83,7 +83,7 @@ class DiamondService:
         self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
         self._caps = caps_of(budget or settings.DiamondBudget(), self.links)
         self._ledger = ledger = Ledger(path)
-        self.consumers = Consumers(self._ledger, news or settings.DiamondNews(), log)
+        self.consumers = Consumers(ledger, news or settings.DiamondNews(), log)
         """Who wants to be woken, and by what."""
         self.groups = GroupDesk(ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool)
         """Groups of tasks: to take one, to look at it, to ask something of it."""
@@ -91,12 +91,10 @@ class DiamondService:
         """Whether tasks and groups did what was asked."""
         self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
         self.data = DataDesk(ledger, self.links, self.transfers, log)
-        """Data by name."""
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
         self._engine: Engine | None = None
         self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
         self._read_anew = asyncio.Event()
-        self._ledger.listen(self._hear)
         self.reorder: Callable[[Decision], Awaitable[Decision]] | None = None
         """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
         self._login_news = LoginNews(ledger, self.links, lambda: self._engine)
@@ -104,6 +102,7 @@ class DiamondService:
 
     async def start(self) -> None:
         """Open the store, take the lease if it is free, and go on with what was active. Raises StoreError."""
+        self._ledger.listen(self._hear)
         await self._ledger.open()
         self._spool = await asyncio.to_thread(Spool, self._spool_folder)
         self._engine = Engine(
