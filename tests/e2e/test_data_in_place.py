@@ -99,6 +99,12 @@ def seen(ran: Ran) -> str:
     return "\n".join((ran.everything, *(str(each["data"].get("text/plain", "")) for each in ran.displays)))
 
 
+def staging(kernel: LiveKernel) -> list[str]:
+    """What live cards have said of data on its way."""
+    views = [each["content"]["data"].get("state", {}).get("view", {}) for each in kernel.comm_messages()]
+    return [row["text"] for view in views for row in view.get("staging", ())]
+
+
 def test_the_example_notebook_runs_survives_a_killed_server_and_moves_nothing_the_second_time(
     two: TwoClusters, kernel: LiveKernel, testbed: Testbed
 ) -> None:
@@ -115,6 +121,7 @@ def test_the_example_notebook_runs_survives_a_killed_server_and_moves_nothing_th
     task = until(lambda: two.server.api("GET", "tasks/mean"), what="the task")
     assert task["state"] == "staging_in"
     until(lambda: two.transfers()[0]["progress"]["bytes_done"], 60, "a part of the data")
+    kernel.until(lambda: any(" of 3.6 MB" in each for each in staging(kernel)), 30, "the card's bar")
     two.server.kill()
     assert first.document["status"] == "ACTIVE", "killed in the midst of it"
     collection.rate = None
