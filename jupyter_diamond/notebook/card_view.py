@@ -191,7 +191,7 @@ def _shown(task: Task, here: KernelSide) -> State:
 
 def _started_at(task: Task, attempt: Attempt | None) -> float | None:
     """When the clock that ticks on the card began; None while none ticks."""
-    if task.phase is not Phase.RUNNING or attempt is None or attempt.started_at is None:
+    if task.phase is not Phase.RUNNING or attempt is None or attempt.started_at is None or attempt.ended_at is not None:
         return None
     return attempt.started_at.timestamp()
 
@@ -271,6 +271,8 @@ def _sentence(task: Task, attempt: Attempt | None, now: datetime) -> str:
         said = _REASON[attempt.reason_class] if attempt.reason_class else ""
         reason = f"{attempt.site} says {attempt.reason}" if attempt.reason else ""
         return task.cause or ": ".join(part for part in (said, reason) if part)
+    if task.state is State.STAGING_IN and task.envelope.env is not None and not attempt.staged:
+        return task.cause or f"The environment {task.envelope.env.name} is being made ready there."
     if task.state in (State.UNKNOWN, State.SUBMIT_UNKNOWN):
         return task.cause or f"asking {attempt.site} since {wall_clock(attempt.state_since, now)}"
     return task.cause

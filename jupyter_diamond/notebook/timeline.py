@@ -93,6 +93,16 @@ def _says_state(data: _Data, of: _Of) -> str:
     return f"{of.who} {word}" if word else ""
 
 
+def _says_staging(data: _Data, of: _Of) -> str:
+    if data.get("environment"):
+        return f"{of.who} waits until its environment {data['environment']} is built at {of.site}"
+    names = ", ".join(str(name) for name in data.get("data", ()))
+    if names:
+        said = "is on its way to" if data.get("transfers") else "is at"
+        return f"the data of {of.who} {said} {of.site}: {names}"
+    return f"the job of {of.who} is over, and its files are brought away" if data.get("job") else ""
+
+
 def _says_end(data: _Data, of: _Of) -> str:
     state = State(data.get("state", State.UNKNOWN.value))
     n = int(data.get("attempt", of.attempt.n if of.attempt is not None else 1))
@@ -120,6 +130,7 @@ _SAYS: dict[EventType, Callable[[_Data, _Of], str]] = {
     "decision.made": lambda data, of: f"{of.who} goes to {place_text(str(data.get('site')), data.get('partition'))}",
     "attempt.submitted": lambda data, of: f"{of.who} is job {data.get('job', '?')} at {of.site}",
     "attempt.submit_unknown": lambda data, of: f"whether {of.site} has {of.who} is being looked for: {data.get('why')}",
+    "attempt.staging": _says_staging,
     "attempt.state_changed": _says_state,
     "attempt.result_ready": lambda _data, of: f"the result of {of.who} is there",
     "attempt.trouble": _why,

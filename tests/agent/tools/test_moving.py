@@ -23,7 +23,7 @@ async def test_a_transfer_is_approved_with_its_ends_and_its_bytes_and_done_once(
     asked = {"source": f"home:{source}", "destination": f"home:{there}"}
     proposed = (await agent("transfer_data", **asked))["needs_approval"]
     found = await agent.desk.guard.proposal(proposed["proposal"])
-    assert found.title == f"Move home:{source} to home:{there}"
+    assert found.title == f"Move 4.8 KB in 1 file from home:{source} to home:{there}"
     assert found.terms.data[0].startswith(f"4.8 KB in 1 file goes from home:{source} to home:{there}, by ")
     assert not there.exists()
     begun = await agent.allowed("transfer_data", **asked)
