@@ -75,8 +75,9 @@ def route(request: TransferRequest) -> str:
 
 
 def what_moves(request: TransferRequest) -> str:
-    """The dataset, or the last part of the path."""
-    return request.dataset or request.source.path.rstrip("/").rsplit("/", 1)[-1] or str(request.source)
+    """The dataset, the last part of the path, or ``8 files of it``."""
+    name = request.dataset or request.source.path.rstrip("/").rsplit("/", 1)[-1] or str(request.source)
+    return f"{words.count(len(request.files), 'file')} of {name}" if request.files else name
 
 
 def state_word(transfer: Transfer) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from jupyter_diamond.errors import DiamondError
 from jupyter_diamond.model.data import Dataset, StageIn
@@ -17,9 +18,10 @@ def staging_plan(envelope: Envelope, decision: Decision, dataset: Callable[[str]
     """A line for each name and pattern: ``imagenet: 145 GB from globus://… to delta``; then how long in all."""
     choice = decision.choice
     site = choice.site if choice is not None else "the site"
-    said = [_in(each, site, dataset) for each in envelope.stage_in]
-    lines = [line for line, _ in said]
     seconds = choice.estimate.transfer_s if choice is not None and choice.estimate is not None else None
+    there = seconds == 0
+    said = [(_there(each, site, dataset), False) if there else _in(each, site, dataset) for each in envelope.stage_in]
+    lines = [line for line, _ in said]
     if any(moves for _, moves in said):
         how_long = "How long that takes is not known" if seconds is None else f"That takes about {about(seconds)}"
         lines.append(f"{how_long}, before the job is sent.")
@@ -27,6 +29,15 @@ def staging_plan(envelope: Envelope, decision: Decision, dataset: Callable[[str]
         where = "stay there, and be named" if each.destination is None else f"go to {short_place(each.destination)}"
         lines.append(f"{each.pattern}: what the job leaves of it will {where}.")
     return lines
+
+
+def _there(wanted: StageIn, site: str, dataset: Callable[[str], Dataset]) -> str:
+    """The placement found that nothing has to be moved."""
+    size = ""
+    if wanted.source is None:
+        with suppress(DiamondError):
+            size = f"{size_words(dataset(wanted.name).size)}, "
+    return f"{wanted.name}: {size}at {site} already; nothing is moved."
 
 
 def _in(wanted: StageIn, site: str, dataset: Callable[[str], Dataset]) -> tuple[str, bool]:

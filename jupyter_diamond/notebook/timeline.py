@@ -77,6 +77,10 @@ class _Of:
         self.who = f"attempt {n}" if len(task.attempts) > 1 else "it"
         self.site = self.attempt.site if self.attempt is not None else "its site"
 
+    def its(self, what: str) -> str:
+        """``its data``, ``the data of attempt 2``."""
+        return f"its {what}" if self.who == "it" else f"the {what} of {self.who}"
+
 
 def _by(data: _Data) -> str:
     return str(data.get("by") or "somebody")
@@ -99,8 +103,8 @@ def _says_staging(data: _Data, of: _Of) -> str:
     names = ", ".join(str(name) for name in data.get("data", ()))
     if names:
         said = "is on its way to" if data.get("transfers") else "is at"
-        return f"the data of {of.who} {said} {of.site}: {names}"
-    return f"the job of {of.who} is over, and its files are brought away" if data.get("job") else ""
+        return f"{of.its('data')} {said} {of.site}: {names}"
+    return f"{of.its('job')} is over, and its files are brought away" if data.get("job") else ""
 
 
 def _says_end(data: _Data, of: _Of) -> str:

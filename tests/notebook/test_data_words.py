@@ -209,6 +209,9 @@ def test_a_dry_run_says_what_would_move_from_where_and_how_long_that_takes():
     assert staging_plan(only, a_plan(), lambda _: there) == [
         "imagenet: 145 GB in 1,200 files, at delta already; nothing is moved."
     ]
+    assert staging_plan(only, a_plan(seconds=0.0), lambda _: far) == [
+        "imagenet: 145 GB in 1,200 files, at delta already; nothing is moved."
+    ]
     assert staging_plan(only, a_plan(seconds=None), lambda _: far)[-1].startswith("How long that takes is not known")
 
     def nobody(_: str) -> Dataset:

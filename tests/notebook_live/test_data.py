@@ -71,7 +71,6 @@ def test_the_example_notebook_runs_on_this_machine_alone_and_moves_nothing_twice
     assert nb.value("[round(average, 3), len(list(Path('results').rglob('*.txt')))]") == [4.0, 8]
     assert "means/7.txt" in shown[6]
     assert nb.value("count") == 8
-    assert "delta" not in shown[7]
     nb.run("%diamond data remove shots")
     assert nb.value("Path('shots/7.f64').exists()") is True
     assert nb.value("len(diamond.datasets())") == 0
