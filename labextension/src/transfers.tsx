@@ -46,7 +46,12 @@ function TransferRow(props: { transfer: Transfer; transfers: TransfersModel }): 
       .catch((reason: unknown) => setProblem(reason instanceof Error ? reason.message : String(reason)));
   };
   return (
-    <li className="jp-diamond-transfer" data-transfer={transfer.id} data-state={transfer.state} title={transfer.why}>
+    <li
+      className="jp-diamond-transfer"
+      data-transfer={transfer.id}
+      data-state={transfer.state}
+      title={`${route(transfer.request)}\n${transfer.why}`}
+    >
       <Mark sign={transferSign(transfer.state)} />
       <span className="jp-diamond-line">
         <span className="jp-diamond-name">{what}</span>
