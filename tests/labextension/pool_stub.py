@@ -146,8 +146,6 @@ class Stub:
         return None
 
     def _change(self, what: str, order: dict[str, Any]) -> tuple[str, str] | None:
-        if what == "agents":
-            return self.agents.order(order)
         if what == "transfer":
             made = canned.transfer(**order)
             self.transfers[made.id] = made
@@ -159,8 +157,8 @@ class Stub:
             grouped = canned.group(version=self.seq, **order)
             self.groups[grouped.id] = grouped
             return ("group", grouped.id)
-        if what == "fill":
-            return self._fill(order["count"], order.get("name", "bulk"))
+        if what in ("agents", "fill"):
+            return self.agents.order(order) if what == "agents" else self._fill(**order)
         if what in ("sites", "charges", "empty", "site"):
             return self._wall(what, order)
         return self._move(**order)
@@ -182,7 +180,7 @@ class Stub:
             return site
         return type(site).model_validate({**site.model_dump(), **order.get("changes", {}), "read_at": canned.ago(0)})
 
-    def _fill(self, count: int, name: str) -> tuple[str, str]:
+    def _fill(self, count: int, name: str = "bulk") -> tuple[str, str]:
         for n in range(count):
             ident = f"t-bulk-{n:04d}"
             self.tasks[ident] = canned.task(
