@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import builtins
 import difflib
 import functools
-import keyword
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -20,12 +18,12 @@ from jupyter_diamond.model.task import Language
 from jupyter_diamond.parsing import durations
 from jupyter_diamond.parsing.envelopes import EXAMPLES, NEEDS
 from jupyter_diamond.parsing.environments import is_file
+from jupyter_diamond.parsing.task_names import check_name, check_outputs, names
 
 from .data_verbs import DATA_ABOUT, TRANSFER_ABOUT, add_data_words, add_transfer_words
 from .needs import add_needs, envelope_of
 from .sweep import Sweep, add_sweep, shell_words, sweep_of
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 MOST_SEGMENTS = 10_000
 _SIGNALS = ", ".join(get_args(Signal))
 _LANGUAGES: tuple[Language, ...] = ("python", "bash")
@@ -305,19 +303,6 @@ def asks_for_help(words: list[str]) -> bool:
     return words[-1:] == ["?"] or not {"-h", "--help"}.isdisjoint(words)
 
 
-def _check_words(said: argparse.Namespace) -> None:
-    """Names that become variables here, or words of a scheduler's command there."""
-    if not _NAME.match(said.NAME):
-        raise InvalidRequest(
-            f"{said.NAME!r} cannot be a task's name: it becomes a variable, so write letters, digits and _ only, "
-            "e.g. %%diamond_submit fit."
-        )
-    if keyword.iskeyword(said.NAME) or hasattr(builtins, said.NAME):
-        raise InvalidRequest(
-            f"`{said.NAME}` is a word of Python's own, which the task's handle would hide. Give the task another name."
-        )
-
-
 def parse_submit(
     line: str, gpus: Callable[[], Iterable[str]] = tuple, variables: Mapping[str, Any] | None = None
 ) -> SubmitOptions:
@@ -327,12 +312,11 @@ def parse_submit(
     are the notebook's, where a sweep may have its rows.
     """
     said = submit_parser().parse_args(split(line, "%%diamond_submit"))
-    _check_words(said)
+    check_name(said.NAME)
     outputs = names(said.outputs, "--out")
     if said.describe and not said.draft:
         raise InvalidRequest("-d describes a draft: add --draft to see one, or --draft=go to send it.")
-    if said.NAME in outputs:
-        raise InvalidRequest(f"--out {said.NAME} would overwrite the task's own handle; give the task another name.")
+    check_outputs(said.NAME, outputs)
     return SubmitOptions(
         name=said.NAME,
         envelope=envelope_of(said, gpus),
@@ -369,18 +353,3 @@ def split(line: str, prog: str) -> list[str]:
         else:
             joined.append(word)
     return joined
-
-
-def names(said: list[str], option: str) -> tuple[str, ...]:
-    """``["a,b", "c"]`` as variable names."""
-    found: list[str] = []
-    for word in ",".join(said).split(","):
-        name = word.strip()
-        if not name:
-            continue
-        if not name.isidentifier():
-            raise InvalidRequest(f"{option} {name!r} is not a variable name; write {option} x,y.")
-        if name in found:
-            raise InvalidRequest(f"{option} names {name} twice.")
-        found.append(name)
-    return tuple(found)

@@ -32,6 +32,7 @@ from .forms import (
     TasksQuery,
 )
 from .groups import GROUP_ROUTES
+from .launches import LAUNCH_ROUTES
 from .logins import LOGIN_ROUTES
 from .receipts import RECEIPT_ROUTES
 from .tools import TOOL_ROUTES
@@ -329,6 +330,7 @@ _ELSEWHERE = (
     *TOOL_ROUTES,
     *VERDICT_ROUTES,
     *DRAFT_ROUTES,
+    *LAUNCH_ROUTES,
     *RECEIPT_ROUTES,
     *DATA_ROUTES,
 )

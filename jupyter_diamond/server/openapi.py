@@ -24,6 +24,7 @@ from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted
 from jupyter_diamond.model.history import SiteHistory
+from jupyter_diamond.model.launch import LaunchForm, LineForm, LineRead
 from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Outlook, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.proposal import AgentSwitch, AuditCheck, Proposal, StandingBudget
@@ -69,6 +70,7 @@ REQUESTS: tuple[type[BaseModel], ...] = (
     Registration, GroupRequest, ToolCall,
     ApproveForm, DenyForm, BudgetForm, SwitchForm,
     DraftRequest,
+    LineForm, LaunchForm,
     CrateForm,
     DataForm, DropForm, TransferForm,
 )  # fmt: skip
@@ -81,6 +83,7 @@ ANSWERS: tuple[type[BaseModel], ...] = (
     Proposal, ProposalList, StandingBudget, BudgetList, AgentSwitch, AuditPage, AuditCheck,
     TaskVerdict, GroupVerdict,
     Draft,
+    LineRead,
     Receipt, FileList, GroupFiles, Crate,
     Dataset, DatasetList, Listing, Transfer, TransferList, TransferPlan,
 )  # fmt: skip

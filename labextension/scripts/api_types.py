@@ -14,13 +14,15 @@ from pydantic.json_schema import models_json_schema
 
 from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.draft import Draft
 from jupyter_diamond.model.group import Group, MemberSummary
 from jupyter_diamond.model.history import SiteHistory
+from jupyter_diamond.model.launch import LineRead
 from jupyter_diamond.model.login import Login, LoginStart
-from jupyter_diamond.model.looks import Outlook
+from jupyter_diamond.model.looks import Idle, Outlook
 from jupyter_diamond.model.proposal import AgentSwitch, Proposal, StandingBudget
 from jupyter_diamond.model.snapshot import Snapshot
-from jupyter_diamond.model.task import Task, TaskSummary
+from jupyter_diamond.model.task import Submitted, Task, TaskSummary
 from jupyter_diamond.model.transfer import Transfer
 from jupyter_diamond.model.verdict import TaskVerdict
 from jupyter_diamond.model.views import ErrorView, EventPage, LogChunk, ResultView, Status
@@ -29,7 +31,7 @@ TARGET = Path(__file__).parents[1] / "src" / "api-types.ts"
 MODELS = (
     Status, Snapshot, Task, TaskSummary, Group, MemberSummary, Decision, EventPage, LogChunk, ResultView, Login,
     LoginStart, Proposal, StandingBudget, AgentSwitch, TaskVerdict, Transfer, ErrorView,
-    Outlook, SiteHistory, Charges,
+    Outlook, SiteHistory, Charges, Idle, LineRead, Draft, Submitted,
 )  # fmt: skip
 HEAD = """// Generated from the pydantic models in jupyter_diamond/model. Do not edit:
 // run `python -m labextension.scripts.api_types` from the repository's root.

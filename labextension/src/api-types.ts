@@ -223,6 +223,24 @@ export interface Door {
   deny_qos: string[];
 }
 
+/** A proposal, never an order: schema and rules always run on it, and the user sees it before it is used. */
+export interface Draft {
+  envelope: Envelope;
+  options: { [key: string]: string };
+  source: 'rules' | 'model' | 'history';
+  rationale: string;
+  confidence: number;
+  reasons: Reason[];
+  unknown: string[];
+  raw: { [key: string]: unknown } | null;
+  problems: string[];
+  model: string | null;
+  seconds: number;
+  feasible: boolean | null;
+  where: string;
+  refusals: string[];
+}
+
 /** [least viable, most useful] per resource, conditions and wishes, what is made small, and where it was pinned. */
 export interface Envelope {
   nodes: Span;
@@ -423,6 +441,35 @@ export interface HistorySeries {
   mine_running: (number | null)[];
 }
 
+/** Where a job of this envelope could start now. What is not known is listed apart, never as zero. */
+export interface Idle {
+  envelope: Envelope;
+  made_at: string;
+  places: IdlePlace[];
+  unknown: OtherPlace[];
+  full: OtherPlace[];
+  refused: OtherPlace[];
+}
+
+/** A partition that could start such a job now. ``jobs_now`` is how many of the least size fit into what is free. */
+export interface IdlePlace {
+  site: string;
+  partition: string;
+  account: string | null;
+  size: Size;
+  jobs_now: number;
+  gpus_free: number | null;
+  cpus_free: number | null;
+  memory_free_bytes: number | null;
+  nodes_usable: number | null;
+  gpu_model: string | null;
+  gpu_memory_bytes: number | null;
+  pending: number | null;
+  walltime_cap_s: number | NoLimit | null;
+  read_at: string;
+  simulated: boolean;
+}
+
 /** A file that the task left. ``path`` is relative to the folder that its cell ran in, ``Manifest.folder``. */
 export interface KeptFile {
   path: string;
@@ -438,6 +485,13 @@ export interface Limits {
   value_bytes: number;
   bundle_bytes: number;
   inline_result_bytes: number;
+}
+
+/** What was understood of it. ``envelope`` and ``line`` are there once nothing is wrong. */
+export interface LineRead {
+  envelope: Envelope | null;
+  line: string;
+  problems: { [key: string]: string };
 }
 
 /** One place of a file or a folder. ``str`` gives it as it is written: ``delta:/scratch/x``, ``globus://UUID/path``. */
@@ -593,6 +647,14 @@ export interface NotebookCell {
   cell_id: string | null;
 }
 
+/** A partition that is not among the idle ones, and why: the fact that is missing, or what stands against it. */
+export interface OtherPlace {
+  site: string;
+  partition: string;
+  why: string;
+  simulated: boolean;
+}
+
 /** How an attempt ended. */
 export type Outcome = 'OK' | 'FAILED' | 'CANCELLED' | 'TIMEOUT' | 'OOM' | 'NODE_FAIL' | 'PREEMPTED' | 'NEVER_STARTED' | 'LOST';
 
@@ -701,6 +763,15 @@ export interface Qos {
   name: string;
   flags: string[];
   caps: Cap[];
+}
+
+/** Why one field is as it is. ``evidence`` is the line of code, the word, or the earlier task. */
+export interface Reason {
+  field: string;
+  value: string;
+  sentence: string;
+  evidence: string;
+  source: 'rules' | 'model' | 'history';
 }
 
 /** What a pending reason means for the user (B13). */
@@ -924,6 +995,13 @@ export interface Status {
   limits: Limits;
   active_tasks: number;
   newest_event: number;
+}
+
+/** The answer to a submission. ``attached`` is True when the same cell was active already and nothing was sent. */
+export interface Submitted {
+  task: Task;
+  attached: boolean;
+  created: boolean;
 }
 
 /** A task as its owner sees it, with the newest attempt's state as its own. */

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from jupyter_diamond.agent.tools.jobs import request_of
+from jupyter_diamond.cell.from_source import request_of
 from jupyter_diamond.errors import InvalidRequest, NeedsApproval, PolicyBlocked
 from jupyter_diamond.model.chat import Code
 from jupyter_diamond.model.draft import Draft, DraftRequest

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from jupyter_diamond.cell.from_source import request_of
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.group import INDEX, MOST_MEMBERS, GroupRequest, Member
 from jupyter_diamond.model.healing import Healing
@@ -14,7 +15,6 @@ from jupyter_diamond.model.proposal import Speaker
 from jupyter_diamond.parsing.members import parse_array, parse_sweep
 
 from .acts import needs_approval, through_guard
-from .jobs import request_of
 from .needs import Needs, as_parameters
 from .parameters import Names, Options, Ref, Text
 from .registry import tool

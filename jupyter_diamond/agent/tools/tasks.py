@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from jupyter_diamond.cell.from_source import request_of
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.healing import Healing
@@ -15,7 +16,6 @@ from jupyter_diamond.model.verdict import TaskVerdict
 
 from .acts import needs_approval, through_guard
 from .answers import foreign, without_empty
-from .jobs import request_of
 from .needs import Needs
 from .parameters import Names, Ref
 from .pool import now
