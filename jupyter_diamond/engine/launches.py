@@ -28,7 +28,7 @@ def read_line(form: LineForm, live: Live = tuple, site: Callable[[str], object] 
     A file of requirements is read where the cell is run: it stands in the line, and not in the envelope.
     """
     options = dict(form.options)
-    file = options.pop("env") if is_file(options.get("env", "").strip()) else ""
+    file = options.pop("env") if form.in_cell and is_file(options.get("env", "").strip()) else ""
     envelope, problems = read_fields(options, now=datetime.now(timezone.utc))
     if envelope is not None:
         problems |= _against_pool(envelope, live, site)

@@ -16,6 +16,8 @@ class LineForm(Value):
     language: Language = "python"
     outputs: str = Field(default="", max_length=10_000)
     """Variables to bring back, with commas between."""
+    in_cell: bool = True
+    """It will stand on a cell's line, which a kernel reads: its options may name files beside the notebook."""
     options: dict[str, str] = Field(default_factory=dict, max_length=100)
     """Options of a cell's line by their names without dashes; an empty text is not said, a flag is ``yes``."""
 

@@ -7,9 +7,13 @@ import type {
   AgentSwitch,
   Charges,
   Decision,
+  Draft,
+  Envelope,
   ErrorView,
   EventPage,
   Group,
+  Idle,
+  LineRead,
   LogChunk,
   Login,
   LoginStart,
@@ -21,6 +25,7 @@ import type {
   Snapshot,
   StandingBudget,
   Status,
+  Submitted,
   Task,
   TaskSummary,
   TaskVerdict,
@@ -86,6 +91,48 @@ export class PoolApi {
 
   charges(days: number): Promise<Charges> {
     return this._ask('charges', { days });
+  }
+
+  /** What a launch sheet's fields say. */
+  readLine(form: {
+    name: string;
+    language: string;
+    outputs: string;
+    in_cell: boolean;
+    options: { [option: string]: string };
+  }): Promise<LineRead> {
+    return this._ask('launch/line', {}, form);
+  }
+
+  /** Take source text as a task; the same token gives the same task. */
+  launch(form: {
+    client_token: string;
+    name: string;
+    source: string;
+    language: string;
+    outputs: string;
+    envelope: Envelope;
+    path: string | null;
+  }): Promise<Submitted> {
+    return this._ask('launch', {}, form);
+  }
+
+  plan(envelope: Envelope): Promise<Decision> {
+    return this._ask('plan', {}, { envelope });
+  }
+
+  draft(form: {
+    words: string;
+    code: string;
+    cell: string;
+    language: string;
+    given: { [option: string]: string };
+  }): Promise<Draft> {
+    return this._ask('draft', {}, form);
+  }
+
+  idle(envelope: Envelope): Promise<Idle> {
+    return this._ask('idle', {}, { envelope });
   }
 
   replan(id: string): Promise<Task> {

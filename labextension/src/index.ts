@@ -15,6 +15,8 @@ import { TaskPanel } from './details';
 import { EndedNotices } from './endednotice';
 import { GroupPanel } from './groupdetails';
 import { diamondIcon } from './icon';
+import { addLaunching } from './launch/commands';
+import { LaunchDesk } from './launch/desk';
 import { PoolModel } from './pool';
 import { drawProposals } from './proposalrenderer';
 import { OPEN_SCREEN, addScreens } from './screens/commands';
@@ -71,8 +73,10 @@ async function activate(
   };
   addCommands(app, pool, tracker, palette);
   addGroupCommand(app, pool, groups, open.task);
-  const context = { pool, openTask: open.task, openGroup: open.group, openScreen: open.screen };
+  const desk = new LaunchDesk(app, () => open.screen('launch'));
+  const context = { pool, openTask: open.task, openGroup: open.group, openScreen: open.screen, desk };
   addScreens(app, context, { restorer, palette, launcher, router });
+  addLaunching(app, desk, palette);
   drawCards(app, pool, open);
   if (rendermime !== null) {
     drawProposals(rendermime, pool, open.task);

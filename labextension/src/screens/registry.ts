@@ -4,7 +4,7 @@ import type { Widget } from '@lumino/widgets';
 
 import type { ScreenContext } from './view';
 
-export type ScreenName = 'wall' | 'tasks';
+export type ScreenName = 'wall' | 'tasks' | 'idle' | 'launch';
 
 export interface Screen {
   readonly label: string;
@@ -22,6 +22,16 @@ export const SCREENS: { readonly [name in ScreenName]: Screen } = {
     label: 'Tasks',
     caption: 'All tasks and groups: find, compare, cancel, plan anew',
     load: async context => new (await import('../board/boardscreen')).BoardScreen(context)
+  },
+  idle: {
+    label: 'Idle Finder',
+    caption: 'Where a job of yours could start now',
+    load: async context => new (await import('../idle/idlescreen')).IdleScreen(context)
+  },
+  launch: {
+    label: 'Launch Sheet',
+    caption: 'Launch a cell, a script or a command: what it needs, and where it would go now',
+    load: async context => new (await import('../launch/launchscreen')).LaunchScreen(context)
   }
 };
 

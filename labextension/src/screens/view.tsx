@@ -4,6 +4,7 @@ import { Signal } from '@lumino/signaling';
 import * as React from 'react';
 
 import { Clock, ClockContext } from '../clock';
+import type { LaunchDesk } from '../launch/desk';
 import type { PoolModel } from '../pool';
 import type { ScreenName } from './registry';
 
@@ -13,6 +14,7 @@ export interface ScreenContext {
   readonly openTask: (id: string) => void;
   readonly openGroup: (id: string) => void;
   readonly openScreen: (name: ScreenName) => void;
+  readonly desk: LaunchDesk;
 }
 
 /** A part of a screen that React draws. It has a clock that ticks, and is `watched`, only while it can be seen. */

@@ -4,6 +4,7 @@ import type { OutlookPlace, SiteReading } from '../api-types';
 import { BusyBar } from '../bar';
 import { useNow } from '../clock';
 import { UNKNOWN, compact, moment, secondsBetween } from '../format';
+import type { LaunchDesk } from '../launch/desk';
 import type { PoolModel } from '../pool';
 import { Row, USABLE_S, busyText, freeText, meansText, mineText, siteTitle } from '../sitefacts';
 import { Health, Problem, SiteAge } from '../sites';
@@ -33,12 +34,13 @@ interface CardProps {
   readonly places: ReadonlyMap<string, OutlookPlace>;
   readonly model: WallModel;
   readonly pool: PoolModel;
+  readonly desk: LaunchDesk;
   readonly first: boolean;
 }
 
 /** One site: how it is reached, how it is, and its partitions. */
 export function SiteCard(props: CardProps): JSX.Element {
-  const { site, rows, hidden, places, model, pool, first } = props;
+  const { site, rows, hidden, places, model, pool, desk, first } = props;
   const [all, setAll] = React.useState(false);
   const now = useNow();
   const shown = all || rows.length <= SHOWN + 1 ? rows : rows.slice(0, SHOWN);
@@ -68,7 +70,7 @@ export function SiteCard(props: CardProps): JSX.Element {
           <p className="jp-diamond-empty">{site.read_at === null ? 'Not read yet.' : 'It shows no partitions.'}</p>
         )
       ) : (
-        <Partitions site={site} rows={shown} places={places} model={model} first={first} />
+        <Partitions site={site} rows={shown} places={places} model={model} desk={desk} first={first} />
       )}
       {(rows.length > shown.length || all) && (
         <button type="button" className="jp-diamond-link" data-action="more" onClick={() => setAll(!all)}>
@@ -80,8 +82,9 @@ export function SiteCard(props: CardProps): JSX.Element {
   );
 }
 
-function Partitions(props: Pick<CardProps, 'site' | 'rows' | 'places' | 'model' | 'first'>): JSX.Element {
-  const { site, rows, places, model, first } = props;
+function Partitions(props: Pick<CardProps, 'site' | 'rows' | 'places' | 'model' | 'desk' | 'first'>): JSX.Element {
+  const { site, rows, places, model, desk, first } = props;
+  const launch = React.useMemo(() => (site.simulated ? null : (name: string) => desk.here(site.site, name)), [site.site, site.simulated, desk]);
   const [open, setOpen] = React.useState<ReadonlySet<string>>(new Set());
   const toggle = React.useCallback((name: string) => {
     setOpen(before => {
@@ -114,6 +117,7 @@ function Partitions(props: Pick<CardProps, 'site' | 'rows' | 'places' | 'model' 
             spark={site.simulated ? NO_PAST : model.spark(site.site, row.name)}
             open={open.has(row.name)}
             toggle={toggle}
+            launch={launch}
             stop={first && at === 0}
           />
         ))}
@@ -133,15 +137,17 @@ interface RowProps {
   readonly spark: readonly Point[] | null;
   readonly open: boolean;
   readonly toggle: (name: string) => void;
+  /** Null where nothing can be launched. */
+  readonly launch: ((name: string) => void) | null;
   readonly stop: boolean;
 }
 
 const PartitionRow = React.memo(DrawnRow, (a, b) =>
-  (['text', 'readAt', 'place', 'spark', 'open', 'toggle', 'stop'] as const).every(name => a[name] === b[name])
+  (['text', 'readAt', 'place', 'spark', 'open', 'toggle', 'launch', 'stop'] as const).every(name => a[name] === b[name])
 );
 
 function DrawnRow(props: RowProps): JSX.Element {
-  const { row, readAt, place, spark, open, toggle, stop } = props;
+  const { row, readAt, place, spark, open, toggle, launch, stop } = props;
   const read = readAt === null ? 'never read' : `read ${moment(readAt, Date.now(), true)}`;
   const wait = row.open ? waitText(place) : '–';
   return (
@@ -184,7 +190,23 @@ function DrawnRow(props: RowProps): JSX.Element {
       </tr>
       {open && (
         <tr className="jp-diamond-exact">
-          <td colSpan={COLUMNS.length}>{[...row.facts, waitTitle(place), read].join(' · ')}</td>
+          <td colSpan={COLUMNS.length}>
+            {[...row.facts, waitTitle(place), read].join(' · ')}
+            {launch !== null && row.open && (
+              <>
+                {' '}
+                <button
+                  type="button"
+                  className="jp-diamond-link"
+                  data-action="launch-here"
+                  title={`Open the launch sheet, pinned to ${row.name}`}
+                  onClick={() => launch(row.name)}
+                >
+                  Launch here
+                </button>
+              </>
+            )}
+          </td>
         </tr>
       )}
     </>

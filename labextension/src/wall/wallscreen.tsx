@@ -2,6 +2,7 @@ import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 
 import type { OutlookPlace, SiteReading } from '../api-types';
+import type { LaunchDesk } from '../launch/desk';
 import { Notice } from '../notice';
 import type { PoolModel } from '../pool';
 import { ScreenContext, ScreenView } from '../screens/view';
@@ -21,6 +22,7 @@ export class WallScreen extends ScreenView {
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', 'Diamond wall');
     this.node.tabIndex = -1;
+    this._desk = context.desk;
     this._model = new WallModel(context.pool);
     this.watchedChanged.connect((_, watched) => this._model.watch(watched));
   }
@@ -33,7 +35,7 @@ export class WallScreen extends ScreenView {
   }
 
   protected override draw(): JSX.Element {
-    return <Wall pool={this.pool} model={this._model} />;
+    return <Wall pool={this.pool} model={this._model} desk={this._desk} />;
   }
 
   protected override onActivateRequest(message: Message): void {
@@ -41,6 +43,7 @@ export class WallScreen extends ScreenView {
     this.node.focus({ preventScroll: true });
   }
 
+  private readonly _desk: LaunchDesk;
   private readonly _model: WallModel;
 }
 
@@ -50,8 +53,8 @@ interface Card {
   readonly hidden: number;
 }
 
-function Wall(props: { pool: PoolModel; model: WallModel }): JSX.Element {
-  const { pool, model } = props;
+function Wall(props: { pool: PoolModel; model: WallModel; desk: LaunchDesk }): JSX.Element {
+  const { pool, model, desk } = props;
   useSignal(pool.changed);
   useSignal(model.changed);
   const [text, setText] = React.useState('');
@@ -71,7 +74,7 @@ function Wall(props: { pool: PoolModel; model: WallModel }): JSX.Element {
       <Strip pool={pool} charges={model.charges} />
       <Tools pool={pool} text={text} setText={setText} sort={sort} setSort={setSort} />
       {model.problem !== '' && <p className="jp-diamond-problem">The wait could not be forecast: {model.problem}</p>}
-      <Cards model={model} cards={cards} places={places} pool={pool} words={text} />
+      <Cards model={model} cards={cards} places={places} pool={pool} desk={desk} words={text} />
     </>
   );
 }
@@ -120,12 +123,13 @@ function Tools(props: {
 
 function Cards(props: {
   pool: PoolModel;
+  desk: LaunchDesk;
   model: WallModel;
   cards: readonly Card[];
   places: ReadonlyMap<string, OutlookPlace>;
   words: string;
 }): JSX.Element {
-  const { pool, model, cards, places, words } = props;
+  const { pool, desk, model, cards, places, words } = props;
   if ((model.sites ?? []).length === 0) {
     return (
       <div className="jp-diamond-empty" data-part="no-sites">
@@ -155,6 +159,7 @@ function Cards(props: {
           places={places}
           model={model}
           pool={pool}
+          desk={desk}
           first={at === 0}
         />
       ))}
