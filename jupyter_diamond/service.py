@@ -20,6 +20,7 @@ from jupyter_diamond.engine.engine import Engine
 from jupyter_diamond.engine.environments.desk import EnvironmentDesk, Names
 from jupyter_diamond.engine.groups.desk import GroupDesk
 from jupyter_diamond.engine.intake import Agreed, check_bundle, twin_of
+from jupyter_diamond.engine.launches import Launches
 from jupyter_diamond.engine.ledger import Ledger, Listener
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
 from jupyter_diamond.engine.login_news import LoginNews
@@ -55,6 +56,7 @@ from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk
 from jupyter_diamond.placement.budget import too_dear
 from jupyter_diamond.placement.idle import idle
 from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
+from jupyter_diamond.sites.gpus import gpus_of
 
 
 class DiamondService:
@@ -97,6 +99,7 @@ class DiamondService:
         self.data = DataDesk(ledger, self.links, self.transfers, log)
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
         self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
+        self.launches = Launches(self.links, lambda: gpus_of(self.engine.collector.snapshot()), self.submit)
         self._read_anew = asyncio.Event()
         ledger.listen(self._hear)
         self._login_news = LoginNews(ledger, self.links, lambda: self._engine)

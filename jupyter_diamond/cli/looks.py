@@ -21,7 +21,7 @@ from jupyter_diamond.model.task import Attempt, Task, TaskSummary
 from jupyter_diamond.notebook.card_text import printable
 from jupyter_diamond.notebook.charge_text import charge_fact
 from jupyter_diamond.notebook.client import DiamondClient
-from jupyter_diamond.notebook.needs import envelope_of, gpus_of
+from jupyter_diamond.notebook.needs import envelope_of
 from jupyter_diamond.notebook.tables import by_reason
 from jupyter_diamond.notebook.timeline import every_event, story
 from jupyter_diamond.notebook.vocabulary import (
@@ -37,6 +37,7 @@ from jupyter_diamond.notebook.vocabulary import (
 from jupyter_diamond.notebook.wall_view import cap_text
 from jupyter_diamond.parsing.numbers import whole
 from jupyter_diamond.placement.explain import explain as explained
+from jupyter_diamond.sites.gpus import gpus_of
 
 from . import groups
 from .grammar import DONE, FAILED

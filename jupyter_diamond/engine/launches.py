@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
 from jupyter_diamond.cell.from_source import request_of
 from jupyter_diamond.errors import DiamondError, InvalidRequest
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.launch import LaunchForm, LineForm, LineRead
-from jupyter_diamond.model.task import TaskRequest
+from jupyter_diamond.model.task import Submitted, TaskRequest
 from jupyter_diamond.parsing.envelopes import envelope_words
 from jupyter_diamond.parsing.environments import is_file
 from jupyter_diamond.parsing.fields import read_fields
@@ -18,6 +19,27 @@ from jupyter_diamond.parsing.task_names import check_name, check_outputs, names
 from jupyter_diamond.sites.gpus import check_gpus
 
 Live = Callable[[], Iterable[str]]
+
+
+class Launches:
+    """The service's room for the launch sheet."""
+
+    def __init__(
+        self,
+        links: Mapping[str, object],
+        kinds: Live,
+        submit: Callable[[TaskRequest, bytes], Awaitable[Submitted]],
+    ) -> None:
+        self._links, self._kinds, self._submit = links, kinds, submit
+
+    async def read(self, form: LineForm) -> LineRead:
+        """What the fields say; nothing is started, and no site is asked."""
+        return read_line(form, self._kinds, self._links.__getitem__)
+
+    async def launch(self, form: LaunchForm) -> Submitted:
+        """Take source text as a task. Raises InvalidRequest, CaptureRefused, and what a submission raises."""
+        request, bundle = await asyncio.to_thread(text_task, form)
+        return await self._submit(request, bundle)
 
 
 def read_line(form: LineForm, live: Live = tuple, site: Callable[[str], object] = str) -> LineRead:

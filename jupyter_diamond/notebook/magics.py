@@ -13,6 +13,7 @@ from IPython.display import display
 
 from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound, RemoteError
 from jupyter_diamond.model.group import Group
+from jupyter_diamond.sites.gpus import gpus_of
 
 from . import api
 from .charges import beside_text, charges_table, tasks_charges_table
@@ -24,7 +25,7 @@ from .group_story import every_group_event
 from .handle import TaskHandle
 from .importing import imported_text, read_job
 from .login_text import LoginLink, left_text, login_text
-from .needs import envelope_of, gpus_of
+from .needs import envelope_of
 from .options import (
     OptionParser,
     asks_for_help,

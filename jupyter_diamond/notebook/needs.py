@@ -11,7 +11,6 @@ from pathlib import Path
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.environment import Environment
-from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.parsing.envelopes import OBJECTIVES, SOFTENABLE, read_envelope
 from jupyter_diamond.parsing.environments import from_file, is_file
 from jupyter_diamond.sites.gpus import check_gpus
@@ -97,9 +96,3 @@ def _from_file(path: str) -> Environment:
     if len(text) > _MOST_REQUIREMENTS:
         raise InvalidRequest(f"--env {path} is larger than {_MOST_REQUIREMENTS >> 10} KiB: it is no list of packages.")
     return from_file(path, text, f"{sys.version_info[0]}.{sys.version_info[1]}")
-
-
-def gpus_of(snapshot: Snapshot) -> set[str]:
-    """The kinds of GPU that the sites have, as their schedulers name them."""
-    shapes = [shape for site in snapshot.sites for record in site.records for shape in record.shapes]
-    return {name for shape in shapes for name in (shape.gpu_model, *(kind.model for kind in shape.gpu_kinds)) if name}

@@ -20,12 +20,12 @@ from jupyter_diamond.model.environment import PackageDifference
 from jupyter_diamond.model.group import GroupRequest
 from jupyter_diamond.model.task import KernelPython, NotebookCell, TaskRequest
 from jupyter_diamond.model.views import Interpreter
+from jupyter_diamond.sites.gpus import gpus_of
 
 from .differences import differences, distributions, said_of
 from .group_handle import GroupHandle
 from .group_words import group_word
 from .handle import TaskHandle
-from .needs import gpus_of
 from .options import SubmitOptions, parse_submit
 from .session import NOTEBOOK, Session
 from .staging_plan import staging_plan

@@ -10,11 +10,11 @@ from jupyter_diamond.model.envelope import Envelope
 
 from .envelopes import FLAGS, NEEDS, read_envelope
 
-_FIRST = ("gpus", "sites", "site", "runtime", "serial", "objective")
+_FIRST = ("gpus", "cpus", "nodes", "time", "sites", "site", "runtime", "serial", "objective")
 _LAST = ("soft",)
 _ORDER = (*_FIRST, *(name for name in NEEDS if name not in (*_FIRST, *_LAST)), *_LAST)
 """What others need first: of two that contradict each other, the later one is told so."""
-_MEANWHILE = {"gpus": "1", "runtime": "1h@1", "objective": "random"}
+_MEANWHILE = {"gpus": "1", "runtime": "1m@1", "objective": "random"}
 """Stands for one that cannot be read, so that only that one is told of."""
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_diamond.agent.tools.drafting import gpus_of
-from jupyter_diamond.engine.launches import read_line, text_task
 from jupyter_diamond.model.launch import LaunchForm, LineForm
 
 from .base import DiamondHandler
@@ -21,8 +17,7 @@ class LineHandler(DiamondHandler):
     @authorized
     async def post(self) -> None:
         """Read them; nothing is started, and no site is asked."""
-        snapshot = self.service.engine.collector.snapshot
-        self.answer(read_line(self.form(LineForm), lambda: gpus_of(snapshot()), self.service.links.__getitem__))
+        self.answer(await self.service.launches.read(self.form(LineForm)))
 
 
 class LaunchHandler(DiamondHandler):
@@ -32,8 +27,7 @@ class LaunchHandler(DiamondHandler):
     @authorized
     async def post(self) -> None:
         """Take it, as a submission from a kernel is taken."""
-        request, bundle = await asyncio.to_thread(text_task, self.form(LaunchForm))
-        submitted = await self.service.submit(request, bundle)
+        submitted = await self.service.launches.launch(self.form(LaunchForm))
         self.answer(submitted, 201 if submitted.created and not submitted.attached else 200)
 
 

@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.gpu import GpuModel, GpuTable
+from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.parsing.gpu_names import named_bytes, slice_bytes
 from jupyter_diamond.parsing.memory import to_exact
 from jupyter_diamond.placement.kinds import gpu_words
@@ -55,6 +56,12 @@ def check_gpus(envelope: Envelope, live: Callable[[], Iterable[str]] = tuple) ->
         if lost is not None:
             raise InvalidRequest(_unknown(lost, here))
     _check_memory(envelope, wanted)
+
+
+def gpus_of(snapshot: Snapshot) -> set[str]:
+    """The kinds of GPU that the sites have, as their schedulers name them."""
+    shapes = [shape for site in snapshot.sites for record in site.records for shape in record.shapes]
+    return {name for shape in shapes for name in (shape.gpu_model, *(kind.model for kind in shape.gpu_kinds)) if name}
 
 
 def is_known(wanted: str, known: Iterable[str] | None = None) -> bool:

@@ -11,17 +11,19 @@ from typing import Any
 
 import canned_pool as canned
 import canned_wall
+from canned_launch import FakeLaunches
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
 from jupyter_server.extension.application import ExtensionApp
 from tornado import web
 
-from jupyter_diamond.errors import ApprovalVoid, InvalidRequest
+from jupyter_diamond.errors import ApprovalVoid, DiamondError, InvalidRequest
 from jupyter_diamond.model.base import Value
 from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.proposal import AgentSwitch, Proposal, StandingBudget
 from jupyter_diamond.model.states import Phase, State
+from jupyter_diamond.model.task import Submitted
 from jupyter_diamond.model.transfer import Transfer
 from jupyter_diamond.model.views import ErrorView, EventPage, Limits, LogChunk, Status
 
@@ -121,6 +123,7 @@ class Stub:
         self.logs = {"t-fit": "".join(f"epoch {n}  loss {1 / (n + 3):.3f}\n" for n in range(14))}
         self.login = FakeLogin()
         self.agents = FakeAgents()
+        self.launches = FakeLaunches()
         self.transfers: dict[str, Transfer] = {}
         self.status = 200
         self.seq = 20
@@ -139,6 +142,8 @@ class Stub:
             self.reset()
         elif what == "answer":
             self.status = order["status"]
+        elif what == "launches":
+            self.launches.order(order)
         elif what == "log":
             self.logs[order["task"]] = self.logs.get(order["task"], "") + order["text"]
         else:
@@ -333,11 +338,10 @@ class Api(APIHandler):
                     self.stub.do({"do": "site", "site": site.site})
             self._answer(self.stub.sites)
             return
-        if path.startswith(("proposals", "agents")):
-            self._word(path.split("/"), json.loads(self.request.body))
-            return
-        if path.startswith("login"):
-            self._log_in(path, json.loads(self.request.body))
+        ways = {"proposals": self._word, "agents": self._word, "login": self._log_in}
+        ways |= dict.fromkeys(("launch", "plan", "idle", "draft"), self._launch)
+        if (way := ways.get(path.split("/", maxsplit=1)[0])) is not None:
+            way(path, json.loads(self.request.body))
             return
         ident, act = path.split("/")[1:]
         if path.startswith("transfers"):
@@ -362,9 +366,26 @@ class Api(APIHandler):
         tell(self, self.stub.do({"do": "move", "task": ident, **done}))
         self._answer(self.stub.tasks[ident])
 
-    def _word(self, path: list[str], form: dict[str, Any]) -> None:
+    def _launch(self, path: str, form: dict[str, Any]) -> None:
+        stub = self.stub
+        stub.asked[path] = stub.asked.get(path, 0) + 1
+        if stub.status != 200:
+            self._refuse(stub.status)
+            return
         try:
-            answer, event = self.stub.agents.post(path, form)
+            answer = stub.launches.post(path, form, stub.sites)
+        except DiamondError as error:
+            self.set_status(error.http_status)
+            self._answer(ErrorView(code=error.code, message=error.message))
+            return
+        if isinstance(answer, Submitted):
+            stub.tasks[answer.task.id] = answer.task
+            tell(self, ("task", answer.task.id))
+        self._answer(answer)
+
+    def _word(self, path: str, form: dict[str, Any]) -> None:
+        try:
+            answer, event = self.stub.agents.post(path.split("/"), form)
         except ApprovalVoid as error:
             self.set_status(error.http_status)
             self._answer(ErrorView(code=error.code, message=error.message))
@@ -389,7 +410,8 @@ class Control(APIHandler):
     @web.authenticated
     @authorized("read", resource="diamond")
     def get(self) -> None:
-        self.finish(self.settings["pool_stub"].asked)
+        stub = self.settings["pool_stub"]
+        self.finish({**stub.asked, "taken": len(stub.launches.taken)})
 
     @web.authenticated
     @authorized("write", resource="diamond")

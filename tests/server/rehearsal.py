@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from jupyter_diamond.engine.allowed import allowed
+from jupyter_diamond.engine.launches import Launches
 from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.charge import Charges
@@ -119,6 +120,11 @@ class RehearsalLedger:
             await self.service.tell(before)
 
 
+class RehearsalLinks(dict):
+    def __missing__(self, name):
+        raise NotFound(f"There is no site {name!r}; the sites are: {', '.join(self)}.")
+
+
 class RehearsalService:
     def __init__(self, path):
         self.ledger = RehearsalLedger(self)
@@ -129,6 +135,7 @@ class RehearsalService:
         self.news = asyncio.Condition()
         self.stopped = False
         self.receipts = RehearsalReceipts(self)
+        self.launches = Launches(RehearsalLinks(alpha=None), tuple, self.submit)
         self.files = {
             "result/x.npy": b"\x93NUMPY",
             "result/größe.json": b"7",

@@ -9,8 +9,7 @@ from pydantic import Field
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.draft import Draft, DraftRequest
 from jupyter_diamond.model.proposal import Speaker
-from jupyter_diamond.model.snapshot import Snapshot
-from jupyter_diamond.sites.gpus import check_gpus
+from jupyter_diamond.sites.gpus import check_gpus, gpus_of
 
 from .answers import foreign, span_of, without_empty
 from .needs import RARE, Needs, as_options, as_parameters
@@ -103,12 +102,6 @@ async def validate_envelope(desk: AgentDesk, _speaker: Speaker, *, needs: Needs)
         "not_known": seen.get("not_known"),
         "warnings": seen.get("warnings"),
     })  # fmt: skip
-
-
-def gpus_of(snapshot: Snapshot) -> set[str]:
-    """The kinds of GPU that the sites have, as their schedulers name them."""
-    shapes = [shape for site in snapshot.sites for record in site.records for shape in record.shapes]
-    return {name for shape in shapes for name in (shape.gpu_model, *(kind.model for kind in shape.gpu_kinds)) if name}
 
 
 @tool("read", "drafting", first=True, long=True)

@@ -46,6 +46,13 @@ interface Editor {
 
 interface NotebookPanel extends Widget {
   readonly context: { readonly path: string };
+  readonly sessionContext: {
+    readonly session: {
+      readonly kernel: {
+        requestExecute(content: { code: string; silent: boolean; store_history: boolean }): unknown;
+      } | null;
+    } | null;
+  };
   readonly content: {
     readonly activeCell: Cell | null;
     activeCellIndex: number;
@@ -70,28 +77,60 @@ export class CellTarget {
 
   /** Put the text there, in place of the cell or into a new one below it. Raises what to do when it is gone. */
   write(text: string, below: boolean): void {
-    let at = this._panel.isDisposed ? -1 : this._panel.content.widgets.findIndex(cell => cell.model.id === this._id);
-    if (at < 0) {
-      throw new Error('The cell, or its notebook, has been closed since. Take a cell anew.');
-    }
+    let at = this._at();
     if (below) {
       at += 1;
-      this._panel.content.model?.sharedModel.insertCell(at, { cell_type: 'code', source: text });
+      this._insert(at, text);
     } else {
       const cell = this._panel.content.widgets[at];
       if (cell !== undefined) {
         cell.model.sharedModel.source = text;
       }
     }
+    if (!this._panel.content.widgets.some(cell => LOADS.test(cell.model.sharedModel.source))) {
+      this._insert(at, LOAD);
+      at += 1;
+    }
     this._panel.content.activeCellIndex = at;
     this._app.shell.activateById(this._panel.id);
   }
 
-  /** Through the notebook's own kernel, as the user would. */
-  run(): Promise<unknown> {
-    return this._app.commands.execute('notebook:run-cell', { semanticWidget: this._panel.id });
+  /** Through the notebook's own kernel, as the user would; it has to know the magic first. */
+  run(): void {
+    const { content } = this._panel;
+    const at = content.activeCellIndex;
+    if (content.widgets[at - 1]?.model.sharedModel.source === LOAD) {
+      content.activeCellIndex = at - 1;
+      this._run();
+      content.activeCellIndex = at;
+    } else {
+      this._panel.sessionContext.session?.kernel?.requestExecute({ code: LOAD_ONCE, silent: true, store_history: false });
+    }
+    this._run();
+  }
+
+  private _run(): void {
+    void this._app.commands.execute('notebook:run-cell', { semanticWidget: this._panel.id });
+  }
+
+  private _at(): number {
+    const at = this._panel.isDisposed ? -1 : this._panel.content.widgets.findIndex(cell => cell.model.id === this._id);
+    if (at < 0) {
+      throw new Error('The cell, or its notebook, has been closed since. Take a cell anew.');
+    }
+    return at;
+  }
+
+  private _insert(at: number, source: string): void {
+    this._panel.content.model?.sharedModel.insertCell(at, { cell_type: 'code', source });
   }
 }
+
+const LOAD = '%load_ext jupyter_diamond';
+const LOADS = /^\s*%(re)?load_ext\s+jupyter_diamond/m;
+/** A kernel that was restarted has forgotten it, and one that has not would say so. */
+const LOAD_ONCE = `if "jupyter_diamond" not in get_ipython().extension_manager.loaded:
+    get_ipython().run_line_magic("load_ext", "jupyter_diamond")`;
 
 export class LaunchDesk {
   constructor(

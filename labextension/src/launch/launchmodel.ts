@@ -151,7 +151,7 @@ export class LaunchModel implements IDisposable {
     try {
       target?.write(`${this.line}\n${source}`, kind === 'selection');
       if (run) {
-        void target?.run();
+        target?.run();
       }
       this._tell('done', run ? `The cell runs in ${this.sheet.path}; its card follows there.` : `The line stands in ${this.sheet.path}.`);
     } catch (reason) {
