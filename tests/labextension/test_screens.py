@@ -79,7 +79,7 @@ def test_sidebar_palette_and_launcher_open_one_and_the_same(page: Page, lab: Lab
     expect(page.locator(WALL)).to_be_visible()
     page.evaluate("window.jupyterapp.commands.execute('launcher:create').then(() => true)")
     cards = page.locator('.jp-Launcher:visible .jp-Launcher-section:has-text("Diamond") .jp-LauncherCard')
-    expect(cards).to_have_count(2)
+    expect(cards.filter(has_text="Wall")).to_have_count(1)
     cards.filter(has_text="Tasks").click()
     expect(page.locator(BOARD)).to_be_visible()
     expect(page.locator(".jp-diamond-screenpanel")).to_have_count(2)

@@ -10,7 +10,7 @@ export function BottomBar(props: { model: LaunchModel }): JSX.Element {
   const { line, obstacle } = model;
   const source = model.sheet.source;
   return (
-    <footer className="jp-diamond-launchbar">
+    <div className="jp-diamond-launchbar" role="group" aria-label="Launch">
       {model.told !== null && (
         <p
           className={model.told.kind === 'problem' ? 'jp-diamond-fieldproblem' : 'jp-diamond-done'}
@@ -21,21 +21,17 @@ export function BottomBar(props: { model: LaunchModel }): JSX.Element {
         </p>
       )}
       <div className="jp-diamond-launchline">
-        <code data-part="line" tabIndex={0} role="textbox" aria-readonly="true" aria-label="The line as it stands in a cell">
-          {line === '' ? '%%diamond_submit …' : line}
-        </code>
-        <span className="jp-diamond-charge" data-part="charge">
-          {chargeNow(model.decision)}
-        </span>
+        {/* at the left: notifications of JupyterLab stand over the right corner */}
         <button
           type="button"
-          className="jp-diamond-link"
-          data-action="copy-line"
-          disabled={line === ''}
-          title="Copy the line, with what it runs"
-          onClick={() => Clipboard.copyToSystem(source === '' ? line : `${line}\n${source}`)}
+          className="jp-diamond-primary"
+          data-action="launch"
+          disabled={obstacle !== '' || model.launching}
+          aria-busy={model.launching}
+          title={obstacle === '' ? 'Launch it' : obstacle}
+          onClick={() => void model.launch()}
         >
-          Copy
+          {model.launching ? 'Launching…' : 'Launch'}
         </button>
         {model.inKernel && (
           <button
@@ -51,16 +47,21 @@ export function BottomBar(props: { model: LaunchModel }): JSX.Element {
         )}
         <button
           type="button"
-          className="jp-diamond-primary"
-          data-action="launch"
-          disabled={obstacle !== '' || model.launching}
-          aria-busy={model.launching}
-          title={obstacle === '' ? 'Launch it' : obstacle}
-          onClick={() => void model.launch()}
+          className="jp-diamond-link"
+          data-action="copy-line"
+          disabled={line === ''}
+          title="Copy the line, with what it runs"
+          onClick={() => Clipboard.copyToSystem(source === '' ? line : `${line}\n${source}`)}
         >
-          {model.launching ? 'Launching…' : 'Launch'}
+          Copy
         </button>
+        <code data-part="line" tabIndex={0} role="textbox" aria-readonly="true" aria-label="The line as it stands in a cell">
+          {line === '' ? '%%diamond_submit …' : line}
+        </code>
+        <span className="jp-diamond-charge" data-part="charge">
+          {chargeNow(model.decision)}
+        </span>
       </div>
-    </footer>
+    </div>
   );
 }

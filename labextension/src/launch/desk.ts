@@ -185,7 +185,7 @@ export class LaunchDesk {
     }
     let content: unknown;
     try {
-      content = (await this._app.serviceManager.contents.get(path, { type: 'file', format: 'text' })).content;
+      content = (await this._app.serviceManager.contents.get(path, { type: 'file', format: 'text', content: true })).content;
     } catch (reason) {
       throw new Error(`${path} cannot be read: ${reason instanceof Error ? reason.message : String(reason)}`);
     }

@@ -141,7 +141,7 @@ function FilePath(props: { model: LaunchModel }): JSX.Element {
     <div className="jp-diamond-filepath">
       <input
         type="text"
-        aria-label="The script’s path"
+        aria-label="Path of the script"
         placeholder="folder/train.py, or right-click it in the file browser"
         spellCheck={false}
         value={path}
