@@ -79,6 +79,9 @@ export class LaunchModel implements IDisposable {
 
   set(changes: Partial<Sheet>): void {
     this.sheet = { ...this.sheet, ...changes };
+    if (this.sheet.language === 'bash' && this.sheet.outputs !== '') {
+      this.sheet = { ...this.sheet, outputs: '' }; // a shell has no variables that come back
+    }
     this._token = '';
     this.told = null;
     this.changed.emit();
@@ -95,7 +98,8 @@ export class LaunchModel implements IDisposable {
     if (found !== null) {
       this._take(found);
     } else {
-      this.set({ kind, source: '', path: '', target: null, language: kind === 'command' ? 'bash' : 'python' });
+      const language = kind === 'command' ? 'bash' : 'python';
+      this.set({ kind, language, source: '', path: '', target: null, rest: '' });
     }
   }
 
