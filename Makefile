@@ -92,7 +92,7 @@ bench-placement: .venv/installed
 
 screenshots: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null
-	@$(PY) -m tests.live.screenshots $(OUT)
+	@PYTHONPATH=tests/labextension $(PY) -m tests.live.screenshots $(OUT)
 
 clean:
 	rm -rf .venv build dist $(OUT) labextension/node_modules labextension/lib .pytest_cache .mypy_cache .ruff_cache .hypothesis
