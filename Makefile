@@ -88,7 +88,8 @@ bench-placement: .venv/installed
 # 1,000 small files and a large one, by every way there is, and by the bare program beside it in the same run.
 bench-transfer: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null
-	@GB=$(or $(GB),2) TIMES=$(or $(TIMES),3) $(PY) -m tests.benchmarks.bench_transfer
+	@export GB=$(or $(GB),2) TIMES=$(or $(TIMES),3) && $(PY) -m tests.benchmarks.bench_transfer && \
+	  $(PY) -m tests.benchmarks.transfer_globus
 
 screenshots: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null

@@ -13,7 +13,9 @@ def folder(parent: Path, *, version: str = "1.0", source: str = "def weigh():\n 
     with zipfile.ZipFile(parent / f"{MODULE}-{version}-py3-none-any.whl", "w") as wheel:
         wheel.writestr(f"{MODULE}.py", source)
         wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\n")
-        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr(f"{about}/RECORD", f"{MODULE}.py,,\n")
     return parent
 

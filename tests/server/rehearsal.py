@@ -200,7 +200,7 @@ class RehearsalService:
         by_task = self.store.charges.tasks(since) if tasks else ()
         return Charges(since=since, read_at=now, accounts=self.store.charges.accounts(since), tasks=by_task)
 
-    async def interpreter(self, site, python, modules):
+    async def interpreter(self, site, python, modules, env=None, packages=()):
         return Interpreter(executable=python or f"/{site}/python3", version=(3, 11, 7), missing=modules, read_at=T0)
 
     async def plan(self, envelope, *, members=1, at_once=None):
@@ -305,10 +305,6 @@ class RehearsalService:
         return ResultView(
             task_id=task.id, attempt=1, manifest=receipt, key="ab", inline={"x.npy": "AA=="}, outputs=shown
         )
-
-    async def file(self, ref, path):
-        self.store.task(ref)
-        return self.files[path]
 
     async def events(self, after, wait=0.0, limit=500):
         if after < 0:

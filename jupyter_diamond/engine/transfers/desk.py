@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 from jupyter_diamond.data import listing
 from jupyter_diamond.data.base import End
 from jupyter_diamond.data.choice import choose
+from jupyter_diamond.data.globus import GlobusMover
 from jupyter_diamond.data.listing import Listing
 from jupyter_diamond.data.work import refuse_source
 from jupyter_diamond.engine.ledger import Ledger
@@ -25,7 +26,7 @@ from jupyter_diamond.errors import DataProblem, InvalidRequest
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.data import DataSize, Location
-from jupyter_diamond.model.transfer import MoverKind, Transfer, TransferRequest
+from jupyter_diamond.model.transfer import MoverKind, Transfer, TransferNeed, TransferRequest
 from jupyter_diamond.settings import DiamondData
 
 _LOOK_AGAIN_S = 30.0
@@ -95,6 +96,18 @@ class TransferDesk:
         if found is not None:
             refuse_source(one, found)
         return await self._choose(one, other, found.total_bytes if found is not None and found.whole else None)
+
+    async def needs(self, source: Location, destination: Location) -> tuple[TransferNeed, ...]:
+        """What Globus wants before it moves something from one to the other: asked now, not when nobody is there."""
+        mover = self.movers["globus"]
+        if not isinstance(mover, GlobusMover):
+            return ()
+        return await mover.preconditions(*await self._both(source, destination))
+
+    async def mover(self, source: Location, destination: Location, total_bytes: int | None) -> tuple[MoverKind, str]:
+        """As ``plan``, of data that was looked at before."""
+        one, other = await self._both(source, destination)
+        return await self._choose(one, other, total_bytes)
 
     async def look(self, location: Location, files: Collection[str] = ()) -> Listing | None:
         """What lies at a location now; None where nobody can look. Raises DataProblem, TransportError."""
