@@ -254,7 +254,9 @@ class TransferDriver:
         if stalls != meter.stalls:
             meter.stalls = stalls
             said = f"Nothing has moved for {self.stalled_s / 60:.3g} min; when something does, it goes on."
-            await self._say(transfer_id, *(("stalled", said, "") if stalls else ("active", "", "")))
+            now = await self._ledger.do(self._ledger.store.transfers.get, transfer_id)
+            if stalls or now.state == "stalled":
+                await self._say(transfer_id, *(("stalled", said, "") if stalls else ("active", "", "")))
 
     async def _tell(self, transfer_id: str, meter: Meter, *, watches: bool) -> None:
         """Store how far it is, every now and then, until cancelled. ``watches``: nobody else says that it stalls."""
