@@ -163,7 +163,8 @@ async def test_it_is_cancelled_while_it_moves_and_before_its_turn(begin, tmp_pat
     assert (await desk.cancel(first.id, "me")).cancel_requested_by == "you"
 
 
-async def test_where_nothing_moves_that_is_said_until_something_does(begin, room, tmp_path):
+async def test_where_nothing_moves_that_is_said_until_something_does(begin, tmp_path, monkeypatch):
+    monkeypatch.setattr("jupyter_diamond.engine.transfers.driver._TOLD_S", 0.1)
     mover = Scripted()
     desk = await begin(mover)
     desk.driver.stalled_s = 0.1
