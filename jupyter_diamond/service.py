@@ -28,7 +28,7 @@ from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.preflights import tried
 from jupyter_diamond.engine.receipts.desk import Receipts
-from jupyter_diamond.engine.results import read_file, read_log, read_result
+from jupyter_diamond.engine.results import read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.staging.desk import DataDesk
@@ -132,7 +132,7 @@ class DiamondService:
     @cached_property
     def receipts(self) -> Receipts:
         """What attempts left: receipts, lists of files, pieces of them, exports."""
-        return Receipts(self._ledger, self.links, transfers=lambda: self.transfers)
+        return Receipts(self._ledger, self.links, transfers=lambda: self.transfers, data=lambda: self.data)
 
     @property
     def ledger(self) -> Ledger:
@@ -380,11 +380,6 @@ class DiamondService:
     async def verdict(self, ref: str) -> TaskVerdict:
         """Whether a task's newest attempt did what was asked, with the evidence."""
         return await self.verdicts.task(ref)
-
-    async def file(self, ref: str, path: str) -> bytes:
-        """One file of the newest attempt: below ``result/``, the outputs, or the log. Raises NotFound."""
-        attempt, link = await self._where(ref)
-        return await read_file(attempt, link, path)
 
     async def _where(self, ref: str) -> tuple[Attempt, SiteLink]:
         attempt = newest(await self.task(ref))

@@ -29,11 +29,12 @@ from .approval_calls import ApprovalCalls
 from .calls import parsed, part
 from .data_calls import DataCalls
 from .group_calls import GroupCalls
+from .receipt_calls import ReceiptCalls
 
 _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 
 
-class DiamondClient(GroupCalls, ApprovalCalls, DataCalls):
+class DiamondClient(GroupCalls, ApprovalCalls, DataCalls, ReceiptCalls):
     """One per kernel, used from any thread."""
 
     def __enter__(self) -> DiamondClient:  # noqa: PYI034 - Self needs Python 3.11

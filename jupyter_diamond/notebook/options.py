@@ -164,8 +164,14 @@ def charges_parser() -> OptionParser:
 
 def data_parsers() -> dict[str, OptionParser]:
     """The grammar of ``%diamond data`` and ``%diamond transfer``."""
-    data = OptionParser(prog="%diamond data", add_help=False, allow_abbrev=False, description=DATA_ABOUT)
-    transfer = OptionParser(prog="%diamond transfer", add_help=False, allow_abbrev=False, description=TRANSFER_ABOUT)
+    data = OptionParser(
+        prog="%diamond data", add_help=False, allow_abbrev=False, description=DATA_ABOUT,
+        usage="%%diamond data [add NAME LOCATION | show NAME | check NAME | remove NAME | drop NAME SITE] [options]",
+    )  # fmt: skip
+    transfer = OptionParser(
+        prog="%diamond transfer", add_help=False, allow_abbrev=False, description=TRANSFER_ABOUT,
+        usage="%%diamond transfer [SRC DST | show X | cancel X | again X] [options]",
+    )  # fmt: skip
     add_data_words(data)
     add_transfer_words(transfer)
     return {"data": data, "transfer": transfer}

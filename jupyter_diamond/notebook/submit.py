@@ -28,6 +28,7 @@ from .handle import TaskHandle
 from .needs import gpus_of
 from .options import SubmitOptions, parse_submit
 from .session import NOTEBOOK, Session
+from .staging_plan import staging_plan
 from .sweep import Sweep
 from .vocabulary import LOOK
 
@@ -42,6 +43,7 @@ class DryRun:
     interpreter: Interpreter | None
     sweep: Sweep | None = None
     differences: tuple[PackageDifference, ...] = ()
+    staging: tuple[str, ...] = ()
 
 
 def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle | DryRun | None:
@@ -76,7 +78,8 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
         at_once = sweep.at_once if sweep is not None else None
         decision = session.client.plan(options.envelope, members=max(1, first), at_once=at_once)
         there, found = _asked(session, decision, taken)
-        return DryRun(options.name, taken, decision, there, options.sweep, found)
+        moves = tuple(staging_plan(options.envelope, decision, session.client.dataset))
+        return DryRun(options.name, taken, decision, there, sweep, found, moves)
     if options.language == "python":
         _check_interpreter(session, options, taken)
     bundle = pack(taken)
@@ -246,7 +249,8 @@ def describe(dry: DryRun) -> str:
     now = datetime.now(timezone.utc)
     age = [c.record_age_s for c in dry.decision.candidates if c.record_age_s is not None]
     old = f" (facts up to {max(age):.0f} s old at {now.astimezone():%H:%M:%S})" if age else ""
-    return f"{dry.name} was not sent{old}.{_runs_in(dry)}{_group_text(dry.sweep)}"
+    said = f"{dry.name} was not sent{old}.{_runs_in(dry)}{_group_text(dry.sweep)}"
+    return "\n".join((said, *dry.staging))
 
 
 def _runs_in(dry: DryRun) -> str:
