@@ -17,7 +17,7 @@ from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
-from jupyter_diamond.engine.environments.desk import EnvironmentDesk
+from jupyter_diamond.engine.environments.desk import EnvironmentDesk, Names
 from jupyter_diamond.engine.groups.desk import GroupDesk
 from jupyter_diamond.engine.intake import Agreed, check_bundle, twin_of
 from jupyter_diamond.engine.ledger import Ledger, Listener
@@ -60,6 +60,10 @@ from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
 class DiamondService:
     """Sites, tasks and their results, for one user."""
 
+    _engine: Engine | None = None
+    reorder: Callable[[Decision], Awaitable[Decision]] | None = None
+    """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
+
     def __init__(
         self,
         *,
@@ -83,7 +87,7 @@ class DiamondService:
         self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
         self._caps = caps_of(budget or settings.DiamondBudget(), self.links)
         self._ledger = ledger = Ledger(path)
-        self.consumers = Consumers(self._ledger, news or settings.DiamondNews(), log)
+        self.consumers = Consumers(ledger, news or settings.DiamondNews(), log)
         """Who wants to be woken, and by what."""
         self.groups = GroupDesk(ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool)
         """Groups of tasks: to take one, to look at it, to ask something of it."""
@@ -91,14 +95,10 @@ class DiamondService:
         """Whether tasks and groups did what was asked."""
         self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
         self.data = DataDesk(ledger, self.links, self.transfers, log)
-        """Data by name."""
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
-        self._engine: Engine | None = None
         self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
         self._read_anew = asyncio.Event()
-        self._ledger.listen(self._hear)
-        self.reorder: Callable[[Decision], Awaitable[Decision]] | None = None
-        """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
+        ledger.listen(self._hear)
         self._login_news = LoginNews(ledger, self.links, lambda: self._engine)
         self.globus.on_change(self._login_news.hear)
 
@@ -193,9 +193,8 @@ class DiamondService:
         return await self._ledger.do(self._ledger.store.history, link.name, now - timedelta(hours=hours), now)
 
     async def interpreter(
-        self, site: str, python: str | None, modules: tuple[str, ...], env: Environment | None = None,
-        packages: tuple[str, ...] = (),
-    ) -> Interpreter:  # fmt: skip
+        self, site: str, python: str | None, modules: Names, env: Environment | None = None, packages: Names = ()
+    ) -> Interpreter:
         """What would run a cell at a site, and which modules it lacks there. Answers are kept for ten minutes."""
         return await self.environments.interpreter(site, python, modules, env, packages)
 

@@ -67,7 +67,7 @@ def _drop(client: DiamondClient, said: Namespace, asked: Said) -> int:
     name, site = asked.words
     copy = staged_at(client.dataset(name), site)
     if said.listing is None:
-        found = client.data_listing(name, site)
+        found = client.data_listing(name, str(copy.location))
         if said.json:
             as_json(found)
         else:

@@ -40,7 +40,7 @@ def drop(session: Session, name: str, site: str, listing: str | None, prog: str)
     client = session.client
     copy = staged_at(client.dataset(name), site)
     if listing is None:
-        found = client.data_listing(name, site)
+        found = client.data_listing(name, str(copy.location))
         return f"{listing_text(found)}\nTo delete it: {prog} drop {name} {site} --listing {found.digest}"
     client.drop_data(name, str(copy.location), listing)
     return f"The copy of {name} at {site} is deleted. A stage-in makes it again where a task needs it."

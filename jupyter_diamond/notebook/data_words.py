@@ -75,8 +75,9 @@ def route(request: TransferRequest) -> str:
 
 
 def what_moves(request: TransferRequest) -> str:
-    """The dataset, or the last part of the path."""
-    return request.dataset or request.source.path.rstrip("/").rsplit("/", 1)[-1] or str(request.source)
+    """The dataset, the last part of the path, or ``8 files of it``."""
+    name = request.dataset or request.source.path.rstrip("/").rsplit("/", 1)[-1] or str(request.source)
+    return f"{words.count(len(request.files), 'file')} of {name}" if request.files else name
 
 
 def state_word(transfer: Transfer) -> str:
@@ -185,7 +186,8 @@ def transfer_text(transfer: Transfer, now: datetime) -> str:
         ("Globus task", transfer.native_id or "" if transfer.mover == "globus" else ""),
         ("for task", request.task or ""), ("asked by", request.by or ""),
         ("until", "" if transfer.ended else wall_clock(transfer.deadline, now)),
-        ("digest", transfer.digest or ""), ("trouble", said_of(transfer)), ("open", f"{transfer.link}\n{CODE}" if transfer.link else ""),
+        ("digest", transfer.digest or ""), ("trouble", said_of(transfer)),
+        ("open", f"{transfer.link}\n{CODE}" if transfer.link else ""),
         ("log", "\n".join(transfer.log[-20:])), ("evidence", "\n".join(transfer.evidence)),
     ]  # fmt: skip
     width = max(len(name) for name, value in facts if value)

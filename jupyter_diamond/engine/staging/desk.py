@@ -21,8 +21,10 @@ from jupyter_diamond.model.site import Site
 from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.store.datasets import Copy
 
+from .outlook import Outlook
 from .sights import look, plain, purge_warning, replica_of, trouble_of
 from .stage_in import StageIns
+from .stage_out import StageOuts
 
 _DROP_S = 600.0
 _LISTED = 1000
@@ -38,6 +40,8 @@ class DataDesk:
     def serve(self, engine: Engine) -> None:
         """Have the engine bring data to sites before jobs, and away after them."""
         engine.readiness.add(StageIns(self._ledger, self._transfers, self.copies, self._log))
+        engine.planner.data = Outlook(self._links, self._transfers, self.copies).world
+        engine.healer.away = StageOuts(self._ledger, self._transfers, self._log)
 
     async def add(self, name: str, location: Location, note: str = "") -> Dataset:
         """Give data a name, or a name another place where the same data lies; it is looked at now.

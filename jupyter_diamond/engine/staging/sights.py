@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jupyter_diamond.data.listing import Listing
 from jupyter_diamond.engine.transfers.desk import TransferDesk
-from jupyter_diamond.errors import DataFault, DataProblem, DiamondError, TransportError
+from jupyter_diamond.errors import DataFault, DataProblem, DiamondError, GlobusProblem, TransportError
 from jupyter_diamond.model.data import Location, Replica
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.store.datasets import Copy
@@ -40,6 +40,13 @@ class Sight(NamedTuple):
 def plain(location: Location) -> Location:
     """The location without a slash at its end: one place has one name."""
     return location.model_copy(update={"path": location.path.rstrip("/") or "/"})
+
+
+def may_pass(problem: DiamondError) -> bool:
+    """Whether it is worth to wait: nothing was said about the data itself."""
+    if isinstance(problem, GlobusProblem):
+        return problem.transient or problem.outcome == "needs_login"
+    return isinstance(problem, DataProblem) and (problem.transient or problem.kind == "needs_you")
 
 
 async def look(transfers: TransferDesk, location: Location) -> Sight:

@@ -30,7 +30,7 @@ from jupyter_diamond.model.transfer import Transfer, TransferRequest
 from jupyter_diamond.store.datasets import Copy
 
 from .resolve import Seen, Target, Way, by_rate, way_to
-from .sights import Sight, look, plain, replica_of, used
+from .sights import Sight, look, may_pass, plain, replica_of, used
 
 _MOST_TRIES = 1000
 """Far more often than anybody brings the same data to the same site anew."""
@@ -256,13 +256,6 @@ async def target_of(link: SiteLink) -> Target:
     told = link.site.data.folder
     folder = await link.transport.expand(told or f"{link.site.workdir.rstrip('/')}/data")
     return Target(link.name, folder, in_place=told is None and link.transport.shares_files)
-
-
-def may_pass(problem: DiamondError) -> bool:
-    """Whether it is worth to wait: nothing was said about the data itself."""
-    if isinstance(problem, GlobusProblem):
-        return problem.transient or problem.outcome == "needs_login"
-    return isinstance(problem, DataProblem) and (problem.transient or problem.kind == "needs_you")
 
 
 def _failed(name: str, site: str, transfer: Transfer) -> DataProblem:
