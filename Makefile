@@ -20,7 +20,7 @@ LIVE := $(if $(SLURM),--slurm)
 COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \
           $(wildcard jupyter_diamond/labextension/package.json)
 
-.PHONY: help demo lab test lint chaos bench bench-agent bench-placement screenshots clean debian
+.PHONY: help demo lab test lint chaos bench bench-agent bench-placement bench-transfer screenshots clean debian
 
 help:
 	@echo 'make demo [SLURM=1]   run the example notebook on a Jupyter server of its own, print decision, log and result'
@@ -30,6 +30,7 @@ help:
 	@echo 'make lint             ruff, mypy, and tsc where node is installed'
 	@echo 'make bench            every benchmark, tables on stdout'
 	@echo 'make bench-placement [SEED= ROUNDS= LOGS=folder]   placement policies on simulated sites'
+	@echo 'make bench-transfer [GB=2 TIMES=3]   durable transfers against bare rsync and Globus Transfer, between loopback sites'
 	@echo 'make bench-agent      agents end to end on real Slurm: right, rigorous, tokens, model calls while jobs ran'
 	@echo 'make screenshots [OUT=folder]   every view as a picture'
 	@echo 'make clean            remove what make has made'
@@ -83,6 +84,12 @@ bench-agent: .venv/installed debian
 # Policies of placement on simulated federations; LOGS is a folder of job logs (SWF files or tables), if there is one.
 bench-placement: .venv/installed
 	@$(PY) -m tests.benchmarks.placement --seed $(or $(SEED),7) --rounds $(ROUNDS) $(if $(LOGS),--logs $(LOGS))
+
+# 1,000 small files and a large one, by every way there is, and by the bare program beside it in the same run.
+bench-transfer: .venv/installed
+	@bash tests/live/debian.sh tests >/dev/null
+	@export GB=$(or $(GB),2) TIMES=$(or $(TIMES),3) && $(PY) -m tests.benchmarks.bench_transfer && \
+	  $(PY) -m tests.benchmarks.transfer_globus
 
 screenshots: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null

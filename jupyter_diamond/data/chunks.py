@@ -34,7 +34,8 @@ class ChunkMover(ShellMover):
 
         async def carry(path: str) -> None:
             async with turns:
-                done[0] += await _carry(work, path)
+                sent = await _carry(work, path)
+                done[0] += sent
                 done[1] += 1
                 work.move.tell(work.told(done[0], done[1]))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import shutil
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 from jupyter_diamond.errors import DataProblem
 from jupyter_diamond.model.transfer import MoverKind
@@ -75,13 +76,20 @@ def _copy(work: Work, stop: threading.Event) -> int:
 
 def _copy_file(source: Path, target: Path, told: Callable[[int], None]) -> None:
     """The content, then mode and times: a file with its source's time has come whole."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with source.open("rb") as reader, target.open("wb") as writer:
+    with source.open("rb") as reader, _opened(target) as writer:
         while copied := _piece(reader.fileno(), writer.fileno()):
             told(copied)
-        writer.flush()
-        os.fsync(writer.fileno())
-    shutil.copystat(source, target)
+        about = os.fstat(reader.fileno())
+        os.fchmod(writer.fileno(), stat.S_IMODE(about.st_mode))
+    os.utime(target, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def _opened(target: Path) -> BinaryIO:
+    try:
+        return target.open("wb")
+    except FileNotFoundError:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target.open("wb")
 
 
 def _piece(reader: int, writer: int) -> int:

@@ -10,13 +10,13 @@ from typing import Any
 from jupyter_diamond.errors import DataProblem, GlobusProblem
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.data import DataSize
-from jupyter_diamond.model.transfer import MoverKind, Progress
+from jupyter_diamond.model.transfer import MoverKind, Progress, TransferNeed
 
 from . import globus_task
 from .base import End, Move, Moved
 from .globus_calls import FOLDERS, Calls
 from .globus_document import Plan, collection_path, document, plan_of, size_of
-from .globus_needs import Need, needs_of
+from .globus_needs import needs_of
 from .globus_patience import Bell, Patience
 from .globus_placing import discard, make_room, put_in_place
 from .globus_task import Json
@@ -25,6 +25,8 @@ from .listing import Listing, look
 
 _GLANCE = 10
 """So many folders are looked into before a transfer is taken: one question each, and somebody waits."""
+_SILENT = 5
+"""A task that says it is well, as while it makes checksums of large files, is given so many times as long."""
 _NEW = 3
 """So often a task that cannot go on is replaced by another one: what arrived is not sent again."""
 
@@ -58,7 +60,7 @@ class GlobusMover:
             task_id = await self._lost(move, transfer.submission_id)
         if task_id is not None:
             await self.end(task_id)
-        if transfer.submission_id is not None or task_id is not None:
+        if transfer.submission_id is not None or task_id is not None or move.destination.transport is not None:
             await discard(self.calls, move)
 
     async def look(self, end: End, files: Collection[str] = ()) -> Listing | None:
@@ -70,7 +72,7 @@ class GlobusMover:
                 return None
             raise DataProblem(problem.message, kind="refused", evidence=problem.evidence) from problem
 
-    async def preconditions(self, source: End, destination: End) -> tuple[Need, ...]:
+    async def preconditions(self, source: End, destination: End) -> tuple[TransferNeed, ...]:
         """What must be given or known before anything can move from one to the other; nothing is submitted."""
         return await needs_of(self._globus, self.calls, source, destination)
 
@@ -113,27 +115,27 @@ class Movement:
         self._submission, self._native = move.transfer.submission_id, move.transfer.native_id
         self._known = move.transfer.progress
         self._plan: Plan | None = None
-        self._faults = 0
-        self._moved_at, self._mark = time.monotonic(), (0, 0)
+        self._faults = self._begun_anew = 0
+        self._moved_at, self._mark = time.monotonic(), ""
         self._inactive_at: float | None = None
 
     async def go(self) -> Moved:
         """From looking at both ends to the last name. Begun again anywhere, it goes on there."""
-        for turn in range(_NEW + 1):
+        while True:
             if self._native is None and not await self._submit():
                 assert self._plan is not None, "it was just made"
                 return Moved(await self._size(None), 0, self._plan.skipped, tuple(self._patience.log))
             try:
                 task = await self._until_ended()
             except _Anew as why:
-                if turn == _NEW:
+                if self._begun_anew == _NEW:
                     raise DataProblem(f"{why} That happened {_NEW} times.", kind="broken") from None
+                self._begun_anew += 1
                 await self._forget(str(why))
                 continue
             finally:
                 self._mover.watch.leave(self._native)
             return await self._arrived(task)
-        raise AssertionError("it returns or raises")
 
     # ---- up to the submission
 
@@ -201,12 +203,12 @@ class Movement:
     async def _until_ended(self) -> Json:
         began = self._moved_at = time.monotonic()
         while True:
-            task = await self._document(self._pace.pause(time.monotonic() - began) / 2)
+            task = await self._document(self._pace.pause(time.monotonic() - began) * 0.75)
             self._move.tell(self._progress(task))
             if task["status"] == "SUCCEEDED":
                 return task
             if task["status"] == "FAILED":
-                raise globus_task.failed(task, await self._events(), *self._places())
+                raise globus_task.failed(task, await self._events_if_any(), *self._places())
             if int(task["faults"]) > self._faults:
                 await self._look_at_faults(int(task["faults"]))
             await self._say(task)
@@ -247,6 +249,13 @@ class Movement:
         native = self._native
         return await self._patience.get(lambda: self._calls.events(native))
 
+    async def _events_if_any(self) -> tuple[dict[str, Any], ...]:
+        """The same; what cannot be had must not hide why it failed."""
+        try:
+            return await self._events()
+        except DataProblem:
+            return ()
+
     async def _end(self) -> None:
         """End our task for good, as far as Globus can be reached; nothing is to move that nobody waits for."""
         if self._native is not None:
@@ -257,7 +266,7 @@ class Movement:
 
     async def _say(self, task: Json) -> None:
         """What the user should know of a task that goes on, or does not."""
-        now, mark = time.monotonic(), (int(task["bytes_transferred"]), int(task["files_transferred"]))
+        now, mark = time.monotonic(), globus_task.mark(task)
         moves = mark != self._mark or task.get("nice_status") == "Queued"
         if moves and not globus_task.stalled(task):
             self._moved_at, self._mark = now, mark
@@ -270,7 +279,7 @@ class Movement:
             native = self._native
             message = await self._patience.get(lambda: self._calls.pause_message(native))
             await self._patience.say("paused", f"The site has paused this transfer: {message}.")
-        elif now - self._moved_at > self._pace.stalled:
+        elif now - self._moved_at > self._pace.stalled * (1 if globus_task.stalled(task) else _SILENT):
             nice = globus_task.nice(task) if globus_task.stalled(task) else "it does not say why"
             await self._patience.say("stalled", f"Globus moves nothing at the moment: {nice}. It goes on trying.")
         elif not globus_task.stalled(task):
@@ -285,7 +294,7 @@ class Movement:
         for end in (self._move.source, self._move.destination):
             await self._patience.get(lambda end=end: self._calls.look(_id(end), collection_path(end)))  # type: ignore[misc]  # bound at once
         self._inactive_at = now if self._inactive_at is None else self._inactive_at
-        if time.monotonic() - self._inactive_at > self._pace.resumes:
+        if time.monotonic() - self._inactive_at > self._pace.resumes and self._begun_anew < _NEW:
             raise _Anew("Globus had suspended the transfer, and does not go on with it; it is submitted anew.")
 
     # ---- when it has ended well
@@ -293,11 +302,14 @@ class Movement:
     async def _arrived(self, task: Json) -> Moved:
         assert self._native is not None, "it was submitted"
         if int(task["subtasks_skipped_errors"]):
-            left_out = await self._calls.skipped(self._native)
+            native_id = self._native
+            left_out = await self._patience.get(lambda: self._calls.skipped(native_id))
             raise DataProblem(
                 f"Globus left out {task['subtasks_skipped_errors']} files: {', '.join(left_out[:3])}.", kind="broken",
                 evidence=left_out, advice="%diamond transfer again.",
             )  # fmt: skip
+        if int(task.get("symlinks") or 0):
+            self._patience.note(f"Left out: {task['symlinks']} symbolic links")
         await self._patience.say("placing")
         self._patience.log += await put_in_place(self._calls, self._move, self._plan, self._patience, self._pace)
         how = self._progress(task)

@@ -67,7 +67,7 @@ def plan_of(transfer: Transfer, source: End, destination: End, here: Listing, th
     inside = there.kind == "folder"
     first, last = collection_path(source), collection_path(destination)
     part = part_path(destination, transfer.id, inside=inside)
-    if there.kind in ("missing", "other"):
+    if there.kind == "missing":
         return Plan(tuple(_fresh(request, here, first, part)), part=True)
     if inside and destination.transport is None:
         note = "There is no shell at the destination: Globus replaces there what differs, file by file."
@@ -115,6 +115,12 @@ def document(transfer: Transfer, source: End, destination: End, plan: Plan, subm
 
 
 def _fits(here: Kind, there: Kind, request: TransferRequest, destination: End) -> None:
+    if there in ("other", "unreadable"):
+        what = "may not be read by you" if there == "unreadable" else "is neither a file nor a folder"
+        raise DataProblem(
+            f"{destination.location} {what}.", kind="permission" if there == "unreadable" else "refused",
+            advice="Choose another destination.",
+        )  # fmt: skip
     comes: Kind = "folder" if request.files else here
     if {comes, there} == {"file", "folder"}:
         raise DataProblem(

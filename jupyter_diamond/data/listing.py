@@ -85,9 +85,7 @@ class Listing:
     @property
     def digest(self) -> str:
         """Tells cheaply whether anything has changed: over names, sizes and times. No digest of any content."""
-        lines = (f"{path}\0{e.bytes}\0{e.mtime_ns}\0".encode("utf-8", "surrogateescape")
-                 for path, e in sorted(self.files.items()))  # fmt: skip
-        return _sha256(lines)
+        return fingerprint(self.files)
 
     @property
     def newest_ns(self) -> int | None:
@@ -102,6 +100,14 @@ def _sha256(pieces: Iterable[bytes]) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
+def fingerprint(files: Mapping[str, Entry]) -> str:
+    """``sha256:…`` over names, sizes and times of files."""
+    return _sha256(
+        f"{path}\0{entry.bytes}\0{entry.mtime_ns}\0".encode("utf-8", "surrogateescape")
+        for path, entry in sorted(files.items())
+    )
+
+
 def tree_digest(digests: Mapping[str, str]) -> str:
     """``sha256:…`` over the content of a file (path ``""``) or of a folder: over names and each file's digest."""
     if set(digests) == {""}:
@@ -111,58 +117,67 @@ def tree_digest(digests: Mapping[str, str]) -> str:
 
 # ---- the scripts; bash runs them, whatever the login shell is
 
+# $p is the path. What each tells is one record, ended by NUL; a process is begun only where the shell cannot tell.
 _HEAD = r"""export LC_ALL=C
 say() { printf '%s\0' "$1"; }
-"""
-_SORT = r"""p=@PATH@
-if [ ! -e "$p" ]; then
-  d=$(dirname -- "$p")
-  if [ -L "$p" ]; then say 'K missing'
-  elif [ -d "$d" ] && [ ! -x "$d" ]; then say 'K unreadable'
-  elif ls -d -- "$p" 2>&1 | grep -q 'ermission denied'; then say 'K unreadable'
-  else say 'K missing'; fi
-elif [ -d "$p" ]; then
-  if [ -r "$p" ] && [ -x "$p" ]; then say 'K folder'; else say 'K unreadable'; fi
-elif [ -f "$p" ]; then if [ -r "$p" ]; then say 'K file'; else say 'K unreadable'; fi
-else say 'K other'; fi
-"""
-_ROOM = r"""r=$p
-while [ ! -d "$r" ] && [ "$r" != / ]; do r=$(dirname -- "$r"); done
-b=$(df -Pk -- "$r" 2>/dev/null | awk 'NR==2{print $4}')
-i=$(df -Pi -- "$r" 2>/dev/null | awk 'NR==2{print $4}')
-say "R ${b:--} ${i:--}"
+kind() {
+  if [ -d "$p" ]; then
+    if [ -r "$p" ] && [ -x "$p" ]; then say 'K folder'; else say 'K unreadable'; fi
+  elif [ -f "$p" ]; then if [ -r "$p" ]; then say 'K file'; else say 'K unreadable'; fi
+  elif [ -e "$p" ]; then say 'K other'
+  else
+    above
+    if [ -L "$p" ] || [ -x "$r" ]; then say 'K missing'; else say 'K unreadable'; fi
+  fi
+}
+above() {
+  r=$p
+  while [ ! -d "$r" ] && [ "${r#/*/}" != "$r" ]; do r=${r%/*}; done
+  [ -d "$r" ] || r=/
+}
+room() {
+  local b i
+  above
+  if read -r a b i < <(stat -f -c '%a %S %d' -- "$r" 2>/dev/null); then b=$((a * b))
+  else
+    b=$(df -Pk -- "$r" 2>/dev/null | awk 'NR==2{print $4 * 1024}')
+    i=$(df -Pi -- "$r" 2>/dev/null | awk 'NR==2{print $4}')
+  fi
+  say "R ${b:--} ${i:--}"
+}
 """
 # BusyBox's find has no -printf; its stat knows the same words. One record a name: letter, size, seconds, name.
 _WALK = r"""
 show() {
+  local f t s
   for f; do
     if [ -L "$f" ]; then t=l; elif [ -d "$f" ]; then t=d; elif [ -f "$f" ]; then t=f; else t=o; fi
     s=$(stat -c '%s %Y' -- "$f" 2>/dev/null || stat -f '%z %m' -- "$f") && printf '%s %s %s\0' "$t" "$s" "$f"
   done
 }
-if find /dev/null -printf '' 2>/dev/null; then
-  walk() { find "$@" -name '@PART@*' -prune -o -printf '%y %s %T@ %p\0'; }
-else
-  walk() { find "$@" -name '@PART@*' -prune -o -print0 | while IFS= read -r -d '' f; do show "$f"; done; }
-fi
-"""
-_ALL = r"""
-if [ -f "$p" ]; then
-  s=$(stat -L -c '%s %.Y' -- "$p" 2>/dev/null || stat -L -c '%s %Y' -- "$p" 2>/dev/null || stat -L -f '%z %m' -- "$p")
-  printf 'f %s \0' "$s"
-elif [ -d "$p" ] && cd -- "$p"; then walk .; fi
+walk() {
+  if find /dev/null -printf '' 2>/dev/null; then
+    find "$@" -name '@PART@*' -prune -o -printf '%y %s %T@ %p\0'
+  else
+    find "$@" -name '@PART@*' -prune -o -print0 | while IFS= read -r -d '' f; do show "$f"; done
+  fi
+}
+all() {
+  local s
+  if [ -f "$p" ]; then
+    s=$(stat -L -c '%s %.Y' -- "$p" 2>/dev/null || stat -L -c '%s %Y' -- "$p" 2>/dev/null || stat -L -f '%z %m' -- "$p")
+    printf 'f %s \0' "$s"
+  elif [ -d "$p" ] && cd -- "$p"; then walk .; fi
+}
 """
 _NAMES = r"""
 n=(); while IFS= read -r -d '' f; do n+=("./$f"); done
 each() { local i; for ((i = 0; i < ${#n[@]}; i += 500)); do "$1" "${n[@]:i:500}"; done; }
 """
-_SOME = r"""
-if [ -d "$p" ] && cd -- "$p"; then each walk; fi
-"""
 # of the path itself the name is empty, and of it all that is told is its digest
 _DIGESTS = r"""
 digest() {
-  if [ -d "$p" ] && printf '' | sha256sum -z >/dev/null 2>&1; then nice -n 10 sha256sum -z -- "$@"; return; fi
+  if [ -d "$p" ] && sha256sum -z < /dev/null > /dev/null 2>&1; then nice -n 10 sha256sum -z -- "$@"; return; fi
   local f s
   for f; do
     [ "$f" != ./ ] || f=$p
@@ -200,7 +215,8 @@ async def look(
     ``digest``: files whose digests come along; where ``files`` are given, too, these are the same. A count that takes
     longer than ``timeout_s`` gives what could be told at once, not ``whole``.
     """
-    script = _HEAD + _NAMES + _SORT + _ROOM + _WALK + (_SOME if files else _ALL) + (_DIGESTS if digest else "")
+    walk = 'if [ -d "$p" ] && cd -- "$p"; then each walk; fi\n' if files else "all\n"
+    script = f"{_HEAD}{_NAMES}{_WALK}p=@PATH@\nkind; room; {walk}{_DIGESTS if digest else ''}"
     try:
         done = await transport.run(
             _filled(script, path), stdin=_lines(files or digest), timeout_s=timeout_s, max_bytes=_MOST_BYTES
@@ -218,7 +234,8 @@ async def look(
 
 async def look_all(transport: Transport, paths: Sequence[str], *, where: str, timeout_s: float) -> list[Listing]:
     """What lies at several paths of one place, asked at once. Raises TransportError, DataProblem."""
-    script = _HEAD + "".join(f"(\n{_filled(_SORT + _ROOM + _WALK + _ALL, path)}\n)\nsay N\n" for path in paths)
+    script = f"{_HEAD}{_filled(_WALK, '')}"
+    script += "".join(f"p={shlex.quote(path)}; kind; (all); say N\n" for path in paths)
     done = await transport.run(script, timeout_s=timeout_s, max_bytes=_MOST_BYTES)
     told = re.split(rb"(?:^|(?<=\0))N\0", done.stdout)
     if len(told) <= len(paths):
@@ -237,7 +254,7 @@ def _unlisted(path: str, where: str, done: Completed) -> DataProblem:
 
 async def glance(transport: Transport, path: str, *, where: str) -> Listing:
     """What kind of thing is there, and what room is left; nothing is counted. Raises TransportError."""
-    done = await transport.run(_filled(_HEAD + _SORT + _ROOM, path), timeout_s=_GLANCE_S)
+    done = await transport.run(f"{_HEAD}p={shlex.quote(path)}\nkind; room\n", timeout_s=_GLANCE_S)
     if not done.stdout:
         raise _unlisted(path, where, done)
     return replace(_read(done.stdout, (), path), whole=False)
@@ -300,10 +317,10 @@ def _entry(rest: str) -> Entry | None:
 
 
 def _room(rest: str) -> Room:
-    blocks, _, inodes = rest.partition(" ")
+    free, _, inodes = rest.partition(" ")
     # file systems that have no table of inodes say 0 or -
     return Room(
-        bytes=int(blocks) * 1024 if blocks.isdigit() else None,
+        bytes=int(free) if free.isdigit() else None,
         inodes=int(inodes) if inodes.isdigit() and int(inodes) > 0 else None,
     )
 
@@ -317,7 +334,7 @@ async def digests(
     """
     if not names:
         return {}
-    script = _filled(_HEAD + f"p={shlex.quote(path)}\n" + _NAMES + _DIGESTS, path)
+    script = f"{_HEAD}p={shlex.quote(path)}\n{_NAMES}{_DIGESTS}"
     done = await transport.run(script, stdin=_lines(names), timeout_s=patience(total_bytes), max_bytes=_MOST_BYTES)
     made = _digests(done.stdout.partition(b"H\0")[2], path)
     check_digests(made, names, path, where, tuple(done.err.splitlines()[:20]))

@@ -44,6 +44,8 @@ class Work:
     """Digests that were made to compare."""
     come: Mapping[str, Entry] = field(default_factory=dict)
     """What lies under ``part``."""
+    there: Mapping[str, Entry] = field(default_factory=dict)
+    """What lay at the destination before."""
 
     @property
     def source(self) -> Transport:
@@ -121,6 +123,7 @@ class ShellMover(abc.ABC):
         """As Mover says it."""
         work, log = await self._look(move)
         if not work.send and not work.folders:
+            await _remember(work, {})
             return self._done(work, 0, (*log, "All of it is there already: nothing is moved."))
         move.tell(work.told(0))
         sent = 0
@@ -166,14 +169,14 @@ class ShellMover(abc.ABC):
                 kind="refused", advice="Name the file at the destination.",
             )  # fmt: skip
         files = wanted(source, request.filters)
-        known, equal = await _compare(move, files, there)
+        known, equal = await _compare(move, files, there.files)
         send = differing(files, there.files, request.sync, equal=equal)
         part, come = paths[1 + inside], parts[inside]
         fetch = differing(send, come.files, "mtime")
         folders = () if request.files else tuple(set(empty_folders(source)) - set(there.folders))
         left = (f"Left out: {source.links} symbolic links, sockets or devices",) if source.links else ()
         again = (f"{len(send) - len(fetch)} files had come already",) if len(fetch) < len(send) else ()
-        return Work(move, part, single, send, fetch, files, folders, known, come.files), (*left, *again)
+        return Work(move, part, single, send, fetch, files, folders, known, come.files, there.files), (*left, *again)
 
     async def _verify(self, work: Work) -> tuple[str, ...]:
         """Nothing is placed but what was wanted, as it was at the source. Raises DataProblem."""
@@ -194,6 +197,7 @@ class ShellMover(abc.ABC):
         if wrong:
             await self.cancel(move)
             raise _corrupt(work, wrong)
+        await _remember(work, come.files)
         if not verify:
             return (f"Verified: {len(work.send)} files, by their sizes",)
         return (f"Verified: {len(work.send)} files, by SHA-256",)
@@ -234,9 +238,27 @@ def _corrupt(work: Work, wrong: list[str]) -> DataProblem:
     )  # fmt: skip
 
 
-async def _compare(move: Move, files: Mapping[str, Entry], there: Listing) -> tuple[dict[str, str], set[str]]:
-    """Digests at the source of what could be the same, and the names of those that are."""
-    names = to_compare(files, there.files, move.transfer.request.sync)
+async def _remember(work: Work, come: Mapping[str, Entry]) -> None:
+    """Note what both ends look like where all of it is now known to be the same by checksum."""
+    request, skipped = work.move.transfer.request, len(work.wanted) - len(work.send)
+    if (request.verify or not work.send) and (request.sync == "checksum" or not skipped):
+        after = {path: come[path] if path in work.send else work.there[path] for path in work.wanted}
+        await work.move.keep(compared=(listing.fingerprint(work.wanted), listing.fingerprint(after)))
+
+
+async def _compare(
+    move: Move, files: Mapping[str, Entry], there: Mapping[str, Entry]
+) -> tuple[dict[str, str], set[str]]:
+    """Digests at the source of what could be the same, and the names of those that are.
+
+    Where nothing has changed since all of it was found the same, nothing is read: a change of the content that leaves
+    both size and time as they were is no change that a program makes by writing.
+    """
+    names = to_compare(files, there, move.transfer.request.sync)
+    if len(names) == len(files) > 0 and move.transfer.compared is not None:
+        now = (listing.fingerprint(files), listing.fingerprint({path: there[path] for path in files}))
+        if now == move.transfer.compared:
+            return {}, set(names)
     total = sum(files[name].bytes for name in names)
     made, others = await asyncio.gather(*(
         listing.digests(shell(end), end.path, names, total_bytes=total, where=end.location.place)

@@ -9,11 +9,10 @@ from jupyter_diamond.errors import InvalidRequest
 
 from .data_tables import data_table, transfers_table
 from .data_verbs import begin, data_said, staged_at, transfer_said, written_here
-from .data_words import MOVER, dataset_text, listing_text
+from .data_words import dataset_text, listing_text, plan_text
 from .session import Session
 from .text import Text
 from .transfer_handle import TransferHandle
-from .vocabulary import byte_size
 
 DATA, TRANSFER = "%diamond data", "%diamond transfer"
 
@@ -60,8 +59,6 @@ def transfer(session: Session, said: Any) -> Any:
     if said.dry_run:
         if said.wait:
             raise InvalidRequest("--dry-run moves nothing, so there is nothing to wait for; leave one of them out.")
-        plan = client.plan_transfer(written_here(source), written_here(destination))
-        rate = "" if plan.rate is None else f" Lately {byte_size(int(plan.rate))}/s between the two."
-        return Text(f"By {MOVER[plan.mover]}: {plan.why}{rate}")
+        return Text(plan_text(client.plan_transfer(written_here(source), written_here(destination))))
     handle = TransferHandle(session, begin(client, source, destination, said))
     return handle.wait() if said.wait else handle

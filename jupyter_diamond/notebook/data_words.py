@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from jupyter_diamond.model.data import Dataset, DataSize, Listing, Location, Replica, ReplicaState
-from jupyter_diamond.model.transfer import Progress, Transfer, TransferRequest
+from jupyter_diamond.model.transfer import Progress, Transfer, TransferPlan, TransferRequest
 from jupyter_diamond.placement import words
 
 from .vocabulary import GLYPH, TRANSFER, age, byte_size, span_of_time, wall_clock
@@ -162,6 +162,14 @@ def listing_text(listing: Listing, most: int = 20) -> str:
     if more > 0:
         lines.append(f"and {words.count(more, 'file')} more")
     return "\n".join(lines)
+
+
+def plan_text(plan: TransferPlan) -> str:
+    """By what it would move, and what must be given before that."""
+    rate = "" if plan.rate is None else f" Lately {byte_size(int(plan.rate))}/s between the two."
+    lines = [f"By {MOVER[plan.mover]}: {plan.why}{rate}", *(need.sentence for need in plan.needs)]
+    links = dict.fromkeys(need.link for need in plan.needs if need.link)
+    return "\n".join((*lines, *links, *((CODE,) if links else ())))
 
 
 def transfer_text(transfer: Transfer, now: datetime) -> str:

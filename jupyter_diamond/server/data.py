@@ -158,7 +158,8 @@ class TransferPlanHandler(_Locating):
         source, destination = self.located(asked.source), self.located(asked.destination)
         mover, why = await self.service.transfers.plan(source, destination)
         rate = await self.service.transfers.rate(source.place, destination.place)
-        self.answer(TransferPlan(mover=mover, why=why, rate=rate))
+        needs = await self.service.transfers.needs(source, destination) if mover == "globus" else ()
+        self.answer(TransferPlan(mover=mover, why=why, rate=rate, needs=needs))
 
 
 class TransferHandler(DiamondHandler):

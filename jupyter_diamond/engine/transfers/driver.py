@@ -130,7 +130,7 @@ class TransferDriver:
         transfer = await self._change(
             transfer.id, "transfer.state_changed", state=state, log=(f"{how}: {transfer.why}",), **begins
         )
-        pace, tries = Pace(1.0, 60.0), 0
+        pace, tries = Pace(0.2, 60.0), 0
         while not transfer.ended:
             try:
                 moved = await self._try(transfer)
@@ -161,6 +161,10 @@ class TransferDriver:
             if not moving.done():
                 raise _late(transfer)
             return moving.result()
+        except DiamondError:
+            if (progress := meter.read(time.monotonic())) is not None:  # what it has sent is sent, also in vain
+                await self._change(transfer.id, progress=progress, durable=False)
+            raise
         finally:
             await end({telling, moving})
             if not moving.cancelled():

@@ -15,6 +15,7 @@ class Meter:
 
     def __init__(self, progress: Progress) -> None:
         self._newest, self._given = progress, progress
+        self._faults = progress.faults
         self._seen: deque[tuple[float, int]] = deque()
 
     def tell(self, progress: Progress) -> None:
@@ -27,6 +28,8 @@ class Meter:
         if newest is self._given:
             return None
         self._given = newest
+        if newest.faults < self._faults:  # earlier tries had theirs
+            newest = newest.model_copy(update={"faults": self._faults})
         if self._seen and newest.bytes_done < self._seen[-1][1]:
             self._seen.clear()  # it was begun again
         self._seen.append((now, newest.bytes_done))

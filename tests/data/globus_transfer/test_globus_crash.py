@@ -36,8 +36,10 @@ def crashing():
         parent.stdin.close()
 
 
-@pytest.mark.parametrize("shell", [True, False], ids=["shell", "collection"])
-@pytest.mark.parametrize("at", INSTANTS)
+@pytest.mark.parametrize(
+    ("at", "shell"),
+    [*((at, True) for at in INSTANTS), *((at, False) for at in ("before native_id", "placing", "moved"))],
+)
 async def test_a_kill_at_any_instant_leaves_one_task(between_of, crashing, globus_services, tmp_path, at, shell):
     between = between_of()
     between.write(**{"in/x": "x" * 3000, "in/y": "y"})

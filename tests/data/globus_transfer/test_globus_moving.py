@@ -124,6 +124,14 @@ async def test_an_empty_folder_is_moved_too(between):
     assert (between.b.root / "out" / "empty").is_dir()
 
 
+async def test_links_are_left_out_and_the_log_says_so(between):
+    between.write(**TREE)
+    (between.a.root / "in" / "link").symlink_to("/etc")
+    moved = await between.move()
+    assert between.found() == tree()
+    assert any("Left out: 1 symbolic links" in line for line in moved.log)
+
+
 async def test_a_file_and_a_folder_do_not_replace_each_other(between):
     between.write(**TREE)
     (between.b.root / "out").write_text("a file")
@@ -155,6 +163,17 @@ async def test_how_large_the_source_is_can_be_seen_without_a_shell(between):
     assert (found.kind, found.total_bytes, len(found.files), found.whole) == ("folder", 300_009, 4, True)
     missing = between.made(between.transfer("/nowhere")).source
     assert (await between.mover.look(missing)).kind == "missing"
+
+
+@pytest.mark.parametrize(("path", "kind"), [
+    ("/in", "folder"), ("/", "folder"), ("/in/x.bin", "file"), ("/in/sub/", "folder"), ("/gone", "missing"),
+    ("/gone/deeper", "missing"), ("/~/in/x.bin", "file"), ("/~/", "folder"),
+])  # fmt: skip
+async def test_a_collection_that_cannot_tell_of_one_path_lists_its_folder(between_of, path, kind):
+    between = between_of()
+    between.write(**TREE)
+    for between.a.stats in (True, False):
+        assert (await between.mover.calls.look(between.a.id, path)).kind == kind
 
 
 async def test_several_are_asked_for_in_one_question(between_of, tmp_path):

@@ -9,7 +9,8 @@ import pytest_asyncio
 
 from jupyter_diamond.errors import DataProblem
 from jupyter_diamond.model.data import Location
-from jupyter_diamond.model.transfer import TransferRequest
+from jupyter_diamond.model.transfer import TransferPlan, TransferRequest
+from jupyter_diamond.notebook.data_words import plan_text
 from jupyter_diamond.service import DiamondService
 from jupyter_diamond.settings import (
     DiamondData,
@@ -105,6 +106,17 @@ async def test_a_consent_that_is_missing_does_not_keep_it_from_being_taken(servi
     archive.data_access = False
     assert (await service.transfers.cancel(begun.id, "user")).cancel_requested_by == "user"
     assert (await service.transfers.wait(begun.id)).state == "cancelled"
+
+
+async def test_what_will_be_asked_for_is_known_before_it_is_asked_for(service, asked, archive):
+    archive.data_access, archive.ha_timeout = True, 3600
+    request = asked()
+    assert (await service.transfers.plan(request.source, request.destination))[0] == "globus"
+    needs = await service.transfers.needs(request.source, request.destination)
+    assert [(need.kind, need.blocks) for need in needs] == [("session", False), ("login", True)]
+    text = plan_text(TransferPlan(mover="globus", why="Both are reached so.", needs=needs))
+    assert "Archive wants a fresh login every 60 min" in text
+    assert "wants your consent while looking at /in of Archive" in text
 
 
 async def until_state(service, transfer, state):
