@@ -21,6 +21,7 @@ from jupyter_diamond.model.site import Site
 from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.store.datasets import Copy
 
+from .outlook import Outlook
 from .sights import look, plain, purge_warning, replica_of, trouble_of
 from .stage_in import StageIns
 from .stage_out import StageOuts
@@ -39,6 +40,7 @@ class DataDesk:
     def serve(self, engine: Engine) -> None:
         """Have the engine bring data to sites before jobs, and away after them."""
         engine.readiness.add(StageIns(self._ledger, self._transfers, self.copies, self._log))
+        engine.planner.data = Outlook(self._links, self._transfers, self.copies).world
         engine.healer.away = StageOuts(self._ledger, self._transfers, self._log)
 
     async def add(self, name: str, location: Location, note: str = "") -> Dataset:

@@ -104,6 +104,11 @@ class TransferDesk:
             return ()
         return await mover.preconditions(*await self._both(source, destination))
 
+    async def mover(self, source: Location, destination: Location, total_bytes: int | None) -> tuple[MoverKind, str]:
+        """As ``plan``, of data that was looked at before."""
+        one, other = await self._both(source, destination)
+        return await self._choose(one, other, total_bytes)
+
     async def look(self, location: Location, files: Collection[str] = ()) -> Listing | None:
         """What lies at a location now; None where nobody can look. Raises DataProblem, TransportError."""
         return await self._look(await self.ends.end_of(location), files)
