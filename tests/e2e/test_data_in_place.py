@@ -151,3 +151,11 @@ def test_the_example_notebook_runs_survives_a_killed_server_and_moves_nothing_th
     assert two.transfers() == before, "nothing was moved"
     assert len(two.services.transfer.transfers()) == 1
     assert "arrived" in seen(kernel.ok(moved, 60))
+
+    listed = kernel.ok("%diamond data drop shots anvil", 60).result
+    assert "7.f64" in listed
+    copy = next(two.files["anvil"].rglob("7.f64")).parent
+    kernel.ok(listed.splitlines()[-1].removeprefix("To delete it: "), 60)
+    assert not copy.exists()
+    assert (two.files["delta"] / "me" / "shots" / "7.f64").exists()
+    assert "there (staged)" not in seen(kernel.ok(table, 60))
