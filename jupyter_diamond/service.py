@@ -17,7 +17,7 @@ from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
-from jupyter_diamond.engine.environments.desk import EnvironmentDesk
+from jupyter_diamond.engine.environments.desk import EnvironmentDesk, Names
 from jupyter_diamond.engine.groups.desk import GroupDesk
 from jupyter_diamond.engine.intake import Agreed, check_bundle, twin_of
 from jupyter_diamond.engine.ledger import Ledger, Listener
@@ -28,7 +28,7 @@ from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.preflights import tried
 from jupyter_diamond.engine.receipts.desk import Receipts
-from jupyter_diamond.engine.results import read_file, read_log, read_result
+from jupyter_diamond.engine.results import read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.staging.desk import DataDesk
@@ -59,6 +59,10 @@ from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
 
 class DiamondService:
     """Sites, tasks and their results, for one user."""
+
+    _engine: Engine | None = None
+    reorder: Callable[[Decision], Awaitable[Decision]] | None = None
+    """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
 
     def __init__(
         self,
@@ -92,17 +96,14 @@ class DiamondService:
         self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
         self.data = DataDesk(ledger, self.links, self.transfers, log)
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
-        self._engine: Engine | None = None
         self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
         self._read_anew = asyncio.Event()
-        self.reorder: Callable[[Decision], Awaitable[Decision]] | None = None
-        """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
+        ledger.listen(self._hear)
         self._login_news = LoginNews(ledger, self.links, lambda: self._engine)
         self.globus.on_change(self._login_news.hear)
 
     async def start(self) -> None:
         """Open the store, take the lease if it is free, and go on with what was active. Raises StoreError."""
-        self._ledger.listen(self._hear)
         await self._ledger.open()
         self._spool = await asyncio.to_thread(Spool, self._spool_folder)
         self._engine = Engine(
@@ -131,7 +132,7 @@ class DiamondService:
     @cached_property
     def receipts(self) -> Receipts:
         """What attempts left: receipts, lists of files, pieces of them, exports."""
-        return Receipts(self._ledger, self.links, transfers=lambda: self.transfers)
+        return Receipts(self._ledger, self.links, transfers=lambda: self.transfers, data=lambda: self.data)
 
     @property
     def ledger(self) -> Ledger:
@@ -192,9 +193,8 @@ class DiamondService:
         return await self._ledger.do(self._ledger.store.history, link.name, now - timedelta(hours=hours), now)
 
     async def interpreter(
-        self, site: str, python: str | None, modules: tuple[str, ...], env: Environment | None = None,
-        packages: tuple[str, ...] = (),
-    ) -> Interpreter:  # fmt: skip
+        self, site: str, python: str | None, modules: Names, env: Environment | None = None, packages: Names = ()
+    ) -> Interpreter:
         """What would run a cell at a site, and which modules it lacks there. Answers are kept for ten minutes."""
         return await self.environments.interpreter(site, python, modules, env, packages)
 
@@ -380,11 +380,6 @@ class DiamondService:
     async def verdict(self, ref: str) -> TaskVerdict:
         """Whether a task's newest attempt did what was asked, with the evidence."""
         return await self.verdicts.task(ref)
-
-    async def file(self, ref: str, path: str) -> bytes:
-        """One file of the newest attempt: below ``result/``, the outputs, or the log. Raises NotFound."""
-        attempt, link = await self._where(ref)
-        return await read_file(attempt, link, path)
 
     async def _where(self, ref: str) -> tuple[Attempt, SiteLink]:
         attempt = newest(await self.task(ref))

@@ -28,6 +28,8 @@ def job_request(request: TaskRequest, batch: Batch, link: SiteLink, *, at_once: 
         options += ["--data", f"{staged.name}={staged.path}"]
     for out in request.envelope.stage_out:
         options += ["--keep", out.pattern]
+    if request.envelope.stage_out and attempt.n > 1:  # what its attempts before left counts, too
+        options += ["--since", f"{batch.lead.attempts[0].created_at.timestamp():.0f}"]
     if batch.lead.member is not None and not batch.is_array:
         options += ["--member", str(batch.lead.member.index)]
     partition, qos, dialect = attempt.partition, request.envelope.qos, Dialect()

@@ -214,6 +214,7 @@ class DiamondMagics(Magics):
     @cell_magic
     def diamond_submit(self, line: str, cell: str) -> None:
         """Replaced by the options' help when the extension is loaded."""
+        from .differences import differences_table
         from .submit import DryRun, describe, submit
 
         if asks_for_help(line.split()):
@@ -225,6 +226,8 @@ class DiamondMagics(Magics):
             if done.sweep is not None:
                 _show(members_table(done.sweep.members))
             _show(captured_table(done.captured.captured))
+            if done.differences:
+                _show(differences_table(done.differences))
             _show(Explanation(done.decision))
 
     def _run(self, command: str, rest: str) -> Any:

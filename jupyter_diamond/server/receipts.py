@@ -72,7 +72,7 @@ class FileHandler(DiamondHandler):
             await self._stream(ref, path, asked.attempt, name)
             return
         else:
-            content = await self.service.file(ref, path)
+            content = await self.service.receipts.whole(ref, path)
         self._is_download(name)
         self.finish(content, set_content_type="application/octet-stream")
 

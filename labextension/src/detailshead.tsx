@@ -17,7 +17,7 @@ export function DetailsHead(props: { panel: TaskPanel; task: Task }): JSX.Elemen
   const { panel, task } = props;
   const attempt = task.attempts[task.attempts.length - 1] ?? null;
   return (
-    <header
+    <div
       className="jp-diamond-dhead"
       data-task-id={task.id}
       data-task-name={task.name}
@@ -42,7 +42,7 @@ export function DetailsHead(props: { panel: TaskPanel; task: Task }): JSX.Elemen
           </button>
         </p>
       )}
-    </header>
+    </div>
   );
 }
 

@@ -122,7 +122,7 @@ function Head(props: { panel: GroupPanel; group: Group }): JSX.Element {
   const cause = groupCause(group);
   const bad = group.phase === 'ENDED' && group.outcome !== 'OK' && group.outcome !== 'CANCELLED';
   return (
-    <header
+    <div
       className="jp-diamond-dhead"
       data-group-id={group.id}
       data-group-name={group.name}
@@ -158,7 +158,7 @@ function Head(props: { panel: GroupPanel; group: Group }): JSX.Element {
         </p>
       )}
       <WhyThere group={group} />
-    </header>
+    </div>
   );
 }
 

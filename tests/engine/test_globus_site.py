@@ -68,7 +68,7 @@ async def test_a_cell_runs_on_a_cluster_behind_an_endpoint_and_comes_back(pool, 
     assert await value(service, task) == 42
     view = await service.result(task.id)
     (big,) = (value for value in view.manifest.values if value.name == "big")
-    assert len(await service.file(task.id, big.file)) == big.bytes > 10_000_000
+    assert len(await service.receipts.whole(task.id, big.file)) == big.bytes > 10_000_000
     log = (await service.logs(task.id)).text
     assert "on delta ü" in log
     assert (await service.logs(task.id, tail=4)).text == log.encode()[-4:].decode()

@@ -123,14 +123,11 @@ def renew(page: Page) -> None:
     """Bring a page that was used back to its start: no panel, no dialog, all unfolded, the pool as it is now."""
     page.keyboard.press("Escape")
     page.evaluate("""() => {
-        for (const panel of [...window.jupyterapp.shell.widgets("main")]) if (panel.hasClass("jp-diamond-details")) panel.close();
+        for (const panel of [...window.jupyterapp.shell.widgets("main")])
+            if (panel.hasClass("jp-diamond-details") || panel.hasClass("jp-diamond-screenpanel")) panel.close();
         document.activeElement?.blur();
     }""")
     page.locator(".jp-Dialog").wait_for(state="detached")
-    for fold in page.locator(f'{SIDEBAR} .jp-diamond-siterow[aria-expanded="false"]').all():
-        fold.click()
-    for fold in page.locator(f'{SIDEBAR} .jp-diamond-partition [aria-expanded="true"]').all():
-        fold.click()
     deadline = time.monotonic() + 30
     while True:  # a check that runs already ends before the next one is heard
         try:
@@ -143,3 +140,8 @@ def renew(page: Page) -> None:
             assert time.monotonic() < deadline, "the page does not ask for the sites"
     expect(page.locator(f"{SIDEBAR} .jp-diamond-task")).to_have_count(8)
     expect(page.locator(f"{SIDEBAR} [data-notice]")).to_have_count(0)
+    expect(page.locator(f"{SIDEBAR} .jp-diamond-site")).to_have_count(4)
+    for fold in page.locator(f'{SIDEBAR} .jp-diamond-siterow[aria-expanded="false"]').all():
+        fold.click()
+    for fold in page.locator(f'{SIDEBAR} .jp-diamond-partition [aria-expanded="true"]').all():
+        fold.click()

@@ -141,17 +141,15 @@ class Stub:
             self.status = order["status"]
         elif what == "log":
             self.logs[order["task"]] = self.logs.get(order["task"], "") + order["text"]
-        elif what == "transfer":
-            made = canned.transfer(**order)
-            self.transfers[made.id] = made
-            return ("transfer", made.id)
         else:
             return self._change(what, order)
         return None
 
     def _change(self, what: str, order: dict[str, Any]) -> tuple[str, str] | None:
-        if what == "agents":
-            return self.agents.order(order)
+        if what == "transfer":
+            made = canned.transfer(**order)
+            self.transfers[made.id] = made
+            return ("transfer", made.id)
         if what == "login":
             self.login.order(order)
             return ("login", "login")
@@ -159,8 +157,8 @@ class Stub:
             grouped = canned.group(version=self.seq, **order)
             self.groups[grouped.id] = grouped
             return ("group", grouped.id)
-        if what == "fill":
-            return self._fill(order["count"], order.get("name", "bulk"))
+        if what in ("agents", "fill"):
+            return self.agents.order(order) if what == "agents" else self._fill(**order)
         if what in ("sites", "charges", "empty", "site"):
             return self._wall(what, order)
         return self._move(**order)
@@ -182,7 +180,7 @@ class Stub:
             return site
         return type(site).model_validate({**site.model_dump(), **order.get("changes", {}), "read_at": canned.ago(0)})
 
-    def _fill(self, count: int, name: str) -> tuple[str, str]:
+    def _fill(self, count: int, name: str = "bulk") -> tuple[str, str]:
         for n in range(count):
             ident = f"t-bulk-{n:04d}"
             self.tasks[ident] = canned.task(
@@ -245,14 +243,13 @@ class Api(APIHandler):
             return self._answer(found)
         if head == "login":
             return self._login(stub.login.state)
+        if head == "transfers":
+            return self._answer(
+                {"transfers": [t.model_dump(mode="json") for t in stub.transfers.values() if not t.ended]}
+            )
         if head in ("proposals", "budgets", "agents"):
             return self._answer(stub.agents.get(path.split("/"), self.get_argument("standing", "")))
-        asked = {"transfers": self._moving, "groups": lambda: self._groups(*rest.split("/"))}
-        return asked.get(head, lambda: self._tasks(rest))()
-
-    def _moving(self) -> None:
-        active = [each for each in self.stub.transfers.values() if not each.ended]
-        self._answer({"transfers": [each.model_dump(mode="json") for each in active]})
+        return self._groups(*rest.split("/")) if head == "groups" else self._tasks(rest)
 
     def _tasks(self, rest: str) -> None:
         if rest == "":

@@ -129,10 +129,10 @@ def test_cancel_asks_first_and_then_does_it(page: Page, lab: Lab):
     panel = open_task(page, lab, "t-fit")
     panel.locator('[data-action="cancel"]').click()
     page.get_by_role("button", name="Keep it").click()
-    expect(panel.locator("header")).to_have_attribute("data-state", "running")
+    expect(panel.locator(".jp-diamond-dhead")).to_have_attribute("data-state", "running")
     panel.locator('[data-action="cancel"]').click()
     page.get_by_role("button", name="Cancel the task").click()
-    expect(panel.locator("header")).to_have_attribute("data-state", "cancelled")
+    expect(panel.locator(".jp-diamond-dhead")).to_have_attribute("data-state", "cancelled")
     expect(row(page, "t-fit")).to_have_attribute("data-state", "cancelled", timeout=3 * SECONDS)
     expect(panel.locator('[data-action="cancel"]')).to_have_count(0)
 
@@ -148,7 +148,7 @@ def test_an_open_panel_follows_its_task(page: Page, lab: Lab):
     panel = open_task(page, lab, "t-sweep")
     expect(panel.locator(".jp-diamond-dstate")).to_contain_text("pending · will run")
     lab.order({"do": "move", "task": "t-sweep", "state": "running"})
-    expect(panel.locator("header")).to_have_attribute("data-state", "running", timeout=3 * SECONDS)
+    expect(panel.locator(".jp-diamond-dhead")).to_have_attribute("data-state", "running", timeout=3 * SECONDS)
     expect(panel.locator(".jp-diamond-progress")).to_contain_text(re.compile(r"0:00:\d\d of 4:00:00"))
     lab.order({"do": "move", "task": "t-sweep", "state": "failed", "cause": "ValueError: x has NaN. Clean x first."})
     expect(panel.locator('[data-part="cause"]')).to_have_text(

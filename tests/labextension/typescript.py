@@ -21,8 +21,8 @@ def compile_modules(compiler: Path, to: Path, *names: str) -> None:
 
 
 def evaluate(folder: Path, names: tuple[str, ...], script: str, given: Any = None) -> Any:
-    """What a script returns in which ``names`` are the modules and ``given`` is a value from here."""
-    head = "".join(f"const {name} = require('./{name}.js');" for name in names)
+    """What a script returns in which ``names`` are the modules, by their last word, and ``given`` is a value from here."""
+    head = "".join(f"const {name.rpartition('/')[2]} = require('./{name}.js');" for name in names)
     body = f"const given = JSON.parse(require('fs').readFileSync(0, 'utf8')); const run = () => {{ {script} }};"
     done = subprocess.run(
         ["node", "-e", f"{head}{body}process.stdout.write(JSON.stringify(run()));"],

@@ -12,7 +12,7 @@ from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.envelope import Size
-from jupyter_diamond.model.forecast import Forecasts, SiteForecasts
+from jupyter_diamond.model.forecast import Forecast, Forecasts, SiteForecasts
 from jupyter_diamond.model.group import GroupResults, GroupSubmitted, MissingResult
 from jupyter_diamond.model.healing import Withdrawal
 from jupyter_diamond.model.history import HistorySeries, SiteHistory
@@ -24,6 +24,8 @@ from jupyter_diamond.model.looks import (
     Idle,
     IdlePlace,
     OtherPlace,
+    Outlook,
+    OutlookPlace,
     Preflight,
     PutFile,
     SiteEnv,
@@ -200,7 +202,7 @@ class RehearsalService:
         by_task = self.store.charges.tasks(since) if tasks else ()
         return Charges(since=since, read_at=now, accounts=self.store.charges.accounts(since), tasks=by_task)
 
-    async def interpreter(self, site, python, modules):
+    async def interpreter(self, site, python, modules, env=None, packages=()):
         return Interpreter(executable=python or f"/{site}/python3", version=(3, 11, 7), missing=modules, read_at=T0)
 
     async def plan(self, envelope, *, members=1, at_once=None):
@@ -213,6 +215,11 @@ class RehearsalService:
             places=(IdlePlace(site="alpha", partition="short", size=Size(walltime_s=60), jobs_now=3, read_at=T0),),
             unknown=(OtherPlace(site="beta", partition="gpu", why="What is free is not known."),),
         )  # fmt: skip
+
+    async def outlook(self):
+        wait = Forecast(wait_s=600.0, low_s=None, high_s=None, method="replay", because="behind job 7")
+        gpu = OutlookPlace(site="alpha", partition="gpu", unit="GPU", forecast=wait)
+        return Outlook(made_at=T0, places=(gpu, OutlookPlace(site="alpha", partition="cpu", unit="CPU", why="Closed.")))
 
     async def site_env(self, site):
         facts = (Fact(name="host", value=f"{site}-login1"), Fact(name="modules", value=None))
@@ -254,8 +261,8 @@ class RehearsalService:
         await self.tell(before)
         return Submitted(task=task, created=created)
 
-    async def tasks(self, name=None, phase=None, notebook=None, limit=100):
-        return self.store.tasks(name, phase, notebook, limit)
+    async def tasks(self, name=None, phase=None, notebook=None, limit=100, *, before=None, newer=None):
+        return self.store.tasks(name, phase, notebook, limit, before=before, newer=newer)
 
     async def task(self, ref):
         if ref == "bug":
@@ -305,10 +312,6 @@ class RehearsalService:
         return ResultView(
             task_id=task.id, attempt=1, manifest=receipt, key="ab", inline={"x.npy": "AA=="}, outputs=shown
         )
-
-    async def file(self, ref, path):
-        self.store.task(ref)
-        return self.files[path]
 
     async def events(self, after, wait=0.0, limit=500):
         if after < 0:

@@ -35,6 +35,10 @@ class RehearsalReceipts:
             raise NotFound(f"The receipt names no file {ask!r}.")
         return self.content[ask][offset : offset + limit]
 
+    async def whole(self, ref, path):
+        self.service.store.task(ref)
+        return self.service.files[path]
+
     async def pieces(self, ref, ask, n=None):
         offset = 0
         while piece := await self.fetch(ref, ask, offset=offset, n=n):

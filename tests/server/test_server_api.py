@@ -90,6 +90,9 @@ async def test_tasks_are_listed_and_filtered(ask, submit, service):
     some = await ask("GET", "tasks", params={"name": "a", "phase": "active", "notebook": "work/a.ipynb", "limit": 1})
     assert some.json["tasks"] == [lines[0]]
     assert (await ask("GET", "tasks", params={"phase": "ended"})).json["tasks"] == []
+    assert (await ask("GET", "tasks", params={"before": lines[0]["id"], "limit": 1})).json["tasks"] == [lines[1]]
+    newer = await ask("GET", "tasks", params={"newer": lines[2]["version"]})
+    assert newer.json["tasks"] == [lines[1], lines[0]]
 
 
 async def test_cancel_decision_and_events_of_a_task(ask, submit, service):

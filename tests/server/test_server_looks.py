@@ -57,6 +57,17 @@ async def test_idle_places_and_what_is_not_known_stand_apart(ask, service):
     assert [(place["site"], place["why"]) for place in got["unknown"]] == [("beta", "What is free is not known.")]
 
 
+async def test_the_wait_everywhere_keeps_refused_and_unknown_apart_from_now(ask, service):
+    gpu, cpu = (await ask("GET", "outlook")).json["places"]
+    assert (gpu["partition"], gpu["unit"], gpu["forecast"]["wait_s"], gpu["forecast"]["low_s"]) == (
+        "gpu",
+        "GPU",
+        600,
+        None,
+    )
+    assert (cpu["forecast"], cpu["why"]) == (None, "Closed.")
+
+
 async def test_the_login_nodes_facts(ask, service):
     got = (await ask("GET", "sites/alpha/env")).json
     assert got["facts"] == [{"name": "host", "value": "alpha-login1"}, {"name": "modules", "value": None}]

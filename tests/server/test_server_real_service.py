@@ -27,6 +27,8 @@ async def test_a_cell_goes_in_and_its_result_comes_out(started, ask, submit):
     assert (await submit(request, bundle)).json["task"]["id"] == made.json["task"]["id"]
     plan = await ask("POST", "plan", form={"envelope": json.loads(request.envelope.model_dump_json())})
     assert plan.json["candidates"][0]["site"] == "here"
+    (place,) = (await ask("GET", "outlook")).json["places"]
+    assert (place["site"], place["unit"], place["why"]) == ("here", "CPU", "")
 
     cursor = 0
     while (task := (await ask("GET", "tasks/fit")).json)["phase"] != "ENDED":

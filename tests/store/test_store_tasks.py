@@ -247,6 +247,23 @@ def test_lists_are_newest_first_and_filtered(store):
         store.tasks(phase="done")
 
 
+def test_a_long_list_is_read_page_by_page_and_then_only_what_is_new(store):
+    for number in range(1, 8):
+        put_task(store, number, f"fit{number}")
+    first = store.tasks(limit=3)
+    second = store.tasks(limit=3, before=first[-1].id)
+    third = store.tasks(limit=3, before=second[-1].id)
+    assert [int(line.id[1:]) for line in (*first, *second, *third)] == [7, 6, 5, 4, 3, 2, 1]
+    assert store.tasks(before=third[-1].id) == store.tasks(before="t9999999") == ()
+    seen = max(line.version for line in first)
+    assert store.tasks(newer=seen) == ()
+    for task in ("t0000005", "t0000002"):
+        store.request_cancel(task, "you", at(20))
+    assert [line.id for line in store.tasks(newer=seen)] == ["t0000005", "t0000002"]
+    (oldest,) = store.tasks(newer=seen, limit=1)
+    assert [line.id for line in store.tasks(newer=oldest.version)] == ["t0000002"]
+
+
 def test_a_task_line_says_what_its_task_says(store):
     put_task(store)
     native = NativeJob(id="42")
@@ -268,6 +285,7 @@ def test_a_task_line_says_what_its_task_says(store):
         trouble="t",
         attempts=1,
         version=task.version,
+        notebook="work/a.ipynb",
     )
     move(store, State.RUNNING, 4, started_at=at(4))
     move(store, State.COMPLETED, 9, ended_at=at(9))

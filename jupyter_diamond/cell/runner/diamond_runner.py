@@ -2,6 +2,7 @@
 
     python runner.py --token TOKEN --bundle-sha256 DIGEST [--cwd FOLDER] [--checkpoints FOLDER] [--segment N/ALL]
                      [--warn-after SECONDS] [--warn-signal NAME] [--member INDEX] [--keep PATTERN]...
+                     [--since SECONDS]
                      [--data NAME=PATH]...
 
 It is started by the batch script inside the attempt's folder. It reads ``bundle.tar`` (spec.json, values/, modules/)
@@ -1307,6 +1308,7 @@ def preview(value):
 KEPT_LIMIT = 100000
 KEPT_INLINE = 50  # so many are in the receipt itself, which is read far more often than all of them are
 KEPT_LOOKS = 2000000
+KEPT_CLOCKS_S = 2.0  # a file server's clock may be behind ours
 KEPT_BLOCK = 1 << 20
 KEPT_SMALL = 32768
 KEPT_HURRY_S = 5.0
@@ -1320,17 +1322,26 @@ class Kept:
     for ``*`` alone. Names with a dot in front are found where the pattern has the dot, or names their folder.
     """
 
-    def __init__(self, attempt, patterns):
+    def __init__(self, attempt, patterns, since=None):
         self.attempt = attempt
+        self.known_since = since
         self.patterns = [[part for part in text.split("/") if part not in ("", ".")] for text in patterns]
         self.patterns = [parts + ["*"] if parts[-1:] == ["**"] else parts for parts in self.patterns]
         self.names = {part: name_matcher(part) for parts in self.patterns for part in parts}
         self.root = None
+        self.since = None  # in a folder that others use, too, only what has changed from then on
+        self.older = 0
         self.files = []
         self.left_out = {}
         self.types = {}
         self.gathered = threading.Lock()
         self.hurried_at = None
+
+    def begin(self, root):
+        """The cell is about to run in this folder."""
+        self.root = root
+        if os.path.realpath(root) != os.path.realpath(self.attempt.path("work")):
+            self.since = self.known_since or time.time() - KEPT_CLOCKS_S
 
     def hurry(self, *_signal):
         """Also what SIGTERM does once the cell is over: what is known is written down before SIGKILL comes."""
@@ -1367,6 +1378,8 @@ class Kept:
         said["files_left_out"] = sum(self.left_out.values())
         undigested = sum(1 for file in files if not file["sha256"])
         notes = ["%d: %s" % (count, why) for why, count in self.left_out.items()]
+        if self.older:
+            notes.append("%d were there before, and have not changed" % self.older)
         if undigested:
             notes.append("%d without a digest: the job's time was over, or they were being written" % undigested)
         said["files_note"] = "; ".join(notes)
@@ -1429,7 +1442,9 @@ class Kept:
                         todo.append((path, above + entry.name + "/", self._below(after)))
                     continue
                 ends = sorted(at for at, done in after if done == len(self.patterns[at]))
-                if ends and stat.S_ISREG(status.st_mode) and self._may_be_told(above + entry.name, count):
+                if ends and self.since is not None and max(status.st_ctime, status.st_mtime) < self.since:
+                    self.older += 1
+                elif ends and stat.S_ISREG(status.st_mode) and self._may_be_told(above + entry.name, count):
                     count += 1
                     yield self._file(above + entry.name, path, status, ends)
 
@@ -1586,9 +1601,9 @@ def imported_packages():
 class Attempt:
     """The folder of this attempt, and the two receipts at its end."""
 
-    def __init__(self, folder, token, member=None, patterns=()):
+    def __init__(self, folder, token, member=None, patterns=(), since=None):
         self.folder = folder
-        self.kept = Kept(self, patterns)
+        self.kept = Kept(self, patterns, since)
         self.token = token
         self.member = member
         self.params = {}
@@ -1948,7 +1963,8 @@ def begin(options, patterns):
     check_folder(folder)
     os.environ["MPLBACKEND"] = "Agg"
     os.environ.setdefault("PLOTLY_RENDERER", "plotly_mimetype")
-    attempt = Attempt(folder, options["--token"], options.get("--member"), patterns)
+    since = float(options["--since"]) if "--since" in options else None
+    attempt = Attempt(folder, options["--token"], options.get("--member"), patterns, since)
     attempt.open()
     return attempt
 

@@ -27,6 +27,8 @@ from jupyter_diamond.model.task import KernelPython, Task
 from jupyter_diamond.model.views import Interpreter
 from jupyter_diamond.placement.world import World
 
+Names = Iterable[str]
+
 
 class EnvironmentDesk:
     """One for a service. It is a Readiness: a batch waits until what it runs in is there, and was tried."""
@@ -176,7 +178,8 @@ def wanted(link: SiteLink, env: Environment, python: KernelPython) -> Wanted:
     here = link.transport.shares_files
     mine = here and env.python in (None, minor)
     beside = str(Path(sys.executable).with_name("uv")) if here else ""
-    return Wanted(link, env, python.executable if mine else env.python or minor, beside)
+    own_python = link.site.python or ""
+    return Wanted(link, env, python.executable if mine else env.python or minor, own_python, beside)
 
 
 def _unstarted(link: SiteLink, env: Environment) -> Wanted:

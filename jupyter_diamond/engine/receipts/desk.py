@@ -12,7 +12,7 @@ from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.groups.results import PAGE, read_results
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
-from jupyter_diamond.engine.results import is_result, log_path, read_log
+from jupyter_diamond.engine.results import is_result, log_path, read_file, read_log
 from jupyter_diamond.errors import DiamondError, NotFound
 from jupyter_diamond.model import attempt_files as names
 from jupyter_diamond.model.base import from_epoch
@@ -24,7 +24,7 @@ from jupyter_diamond.model.transfer import Transfer
 
 from .building import Found, receipt_of
 from .exporting import Exports
-from .kept import KEPT, PIECE_BYTES, Left, kept_file, left_by, listed, of_manifest, read_piece
+from .kept import KEPT, PIECE_BYTES, Left, kept_file, left_by, listed, of_manifest, read_piece, refuse_large
 
 T = TypeVar("T")
 
@@ -144,7 +144,8 @@ class Receipts:
         limit = min(limit, PIECE_BYTES)
         if ask.startswith(KEPT):
             left = await self._left(task, attempt, link, request)
-            path, _ = kept_file(left, ask)
+            path, kept = kept_file(left, ask)
+            refuse_large(path, kept.bytes, link)
             return await read_piece(path, link, within=left.folder or "" if left else "", offset=offset, limit=limit)
         own = log_path(attempt) if ask == names.LOG else f"{attempt.folder}/{ask}"
         if attempt.folder is None or own is None or not (ask in (names.LOG, names.OUTPUTS) or is_result(ask)):
@@ -153,6 +154,11 @@ class Receipts:
         if data is None:
             raise NotFound(f"{ask} is no longer in {attempt.folder} at {link.name}.")
         return data
+
+    async def whole(self, ref: str, path: str) -> bytes:
+        """The log, the outputs, or a value of the newest attempt. Raises NotFound."""
+        _, _, attempt = await self._find(ref, None)
+        return await read_file(attempt, self._links[attempt.site], path)
 
     async def pieces(self, ref: str, ask: str, n: int | None = None) -> AsyncIterator[bytes]:
         """The whole of a file, piece by piece."""

@@ -84,19 +84,36 @@ class BoardView extends ScreenView {
   }
 
   protected override draw(): JSX.Element {
-    return <Board model={this._model} id={this.id} open={this._open} />;
+    return <Board model={this._model} id={this.id} open={this._open} takesFocus={() => this._takesFocus()} />;
   }
 
   protected override onActivateRequest(message: Message): void {
     super.onActivateRequest(message);
-    this.node.querySelector<HTMLElement>('[role="treegrid"]')?.focus();
+    const grid = this.node.querySelector<HTMLElement>('[role="treegrid"]');
+    grid?.focus();
+    this._wanted = grid === null;
   }
 
+  /** Whether the table is to take the keys as soon as it stands: it was not there yet when the screen was opened. */
+  private _takesFocus(): boolean {
+    const wanted = this._wanted;
+    this._wanted = false;
+    return wanted;
+  }
+
+  private _wanted = false;
   private readonly _model: BoardModel;
 }
 
-function Board(props: { model: BoardModel; id: string; open: (line: Line) => void }): JSX.Element {
-  const { model, id, open } = props;
+interface BoardProps {
+  readonly model: BoardModel;
+  readonly id: string;
+  readonly open: (line: Line) => void;
+  readonly takesFocus: () => boolean;
+}
+
+function Board(props: BoardProps): JSX.Element {
+  const { model, id, open, takesFocus } = props;
   const { pool, book } = model;
   useSignal(model.changed);
   useSignal(pool.changed);
@@ -120,7 +137,7 @@ function Board(props: { model: BoardModel; id: string; open: (line: Line) => voi
           No task is found with this filter. Clear a part of it to see more.
         </p>
       )}
-      {book.tasks !== null && !empty && <BoardTable model={model} id={id} open={open} />}
+      {book.tasks !== null && !empty && <BoardTable {...{ model, id, open, takesFocus }} />}
     </>
   );
 }

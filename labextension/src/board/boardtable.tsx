@@ -21,11 +21,12 @@ interface TableProps {
   readonly model: BoardModel;
   readonly id: string;
   readonly open: (line: Line) => void;
+  readonly takesFocus: () => boolean;
 }
 
 /** All lines, of which only those in sight are drawn. */
 export function BoardTable(props: TableProps): JSX.Element {
-  const { model, id, open } = props;
+  const { model, id, open, takesFocus } = props;
   const grid = React.useRef<HTMLDivElement>(null);
   const anchor = React.useRef('');
   const rows = useVirtualizer({
@@ -43,6 +44,11 @@ export function BoardTable(props: TableProps): JSX.Element {
       rows.scrollToIndex(model.index, { align: 'auto' });
     }
   }, [model.active]);
+  React.useEffect(() => {
+    if (takesFocus()) {
+      grid.current?.focus();
+    }
+  }, []);
   const items = rows.getVirtualItems();
   const inSight = items.some(item => item.index === model.index);
   return (

@@ -15,7 +15,7 @@ export class DetailsPane extends BoxPanel {
   ) {
     super({ spacing: 0 });
     this.addClass('jp-diamond-pane');
-    this.node.setAttribute('role', 'complementary');
+    this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', 'Details');
     const bar = ReactWidget.create(<Bar toTab={() => this._toTab()} close={this._close} />);
     bar.addClass('jp-diamond-screen');

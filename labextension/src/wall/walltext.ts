@@ -117,12 +117,15 @@ export function reservationText(site: SiteReading, now: number): string {
 
 export const SORTS = {
   given: 'as configured',
-  free: 'most free first',
+  free: 'most free GPUs first',
   wait: 'shortest wait first',
   queue: 'shortest queue first',
   busy: 'least busy first'
 } as const;
 export type Sort = keyof typeof SORTS;
+
+/** More cores than any site has. */
+const GPUS_FIRST = 1e8;
 
 /** A smaller number stands first; what is not known stands last. */
 export function rank(row: Row, place: OutlookPlace | null, sort: Sort): number {
@@ -131,7 +134,7 @@ export function rank(row: Row, place: OutlookPlace | null, sort: Sort): number {
     case 'given':
       return 0;
     case 'free':
-      return row.open && row.free !== null ? -row.free : last;
+      return row.open && row.free !== null ? -row.free * (row.unit === 'GPU' ? GPUS_FIRST : 1) : last;
     case 'wait':
       return place?.forecast?.wait_s ?? last;
     case 'queue':
