@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jupyter_diamond import checkpoint
+    from jupyter_diamond.named_data import data_path
     from jupyter_diamond.notebook.api import (
         datasets,
         explain,
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "checkpoint", "datasets", "explain", "forecast", "history", "load_ipython_extension", "on", "sites", "task",
-    "tasks", "transfer", "transfers",
+    "checkpoint", "data_path", "datasets", "explain", "forecast", "history", "load_ipython_extension", "on", "sites",
+    "task", "tasks", "transfer", "transfers",
 ]  # fmt: skip
-_OF_NOTEBOOKS = frozenset(__all__) - {"checkpoint", "load_ipython_extension"}
+_OF_NOTEBOOKS = frozenset(__all__) - {"checkpoint", "data_path", "load_ipython_extension"}
 
 
 def __getattr__(name: str) -> Any:
@@ -42,6 +43,10 @@ def __getattr__(name: str) -> Any:
         from jupyter_diamond.notebook import api
 
         return getattr(api, name)
+    if name == "data_path":
+        from jupyter_diamond.named_data import data_path
+
+        return data_path
     if name == "checkpoint":
         from importlib import import_module
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 
 from jupyter_diamond import __version__, settings
@@ -16,7 +17,7 @@ from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.budget import caps_of
 from jupyter_diamond.engine.endpoints import endpoints as list_endpoints
 from jupyter_diamond.engine.engine import Engine
-from jupyter_diamond.engine.environments.desk import EnvironmentDesk
+from jupyter_diamond.engine.environments.desk import EnvironmentDesk, Names
 from jupyter_diamond.engine.groups.desk import GroupDesk
 from jupyter_diamond.engine.intake import Agreed, check_bundle, twin_of
 from jupyter_diamond.engine.ledger import Ledger, Listener
@@ -27,9 +28,10 @@ from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.pace import rest
 from jupyter_diamond.engine.preflights import tried
 from jupyter_diamond.engine.receipts.desk import Receipts
-from jupyter_diamond.engine.results import read_file, read_log, read_result
+from jupyter_diamond.engine.results import read_log, read_result
 from jupyter_diamond.engine.smoke import accounted, smoke_job
 from jupyter_diamond.engine.spool import Spool
+from jupyter_diamond.engine.staging.desk import DataDesk
 from jupyter_diamond.engine.taking import take
 from jupyter_diamond.engine.transfers.desk import TransferDesk
 from jupyter_diamond.engine.verdicts import Verdicts
@@ -58,6 +60,10 @@ from jupyter_diamond.sites.catalogue import load_catalogue, this_machine
 class DiamondService:
     """Sites, tasks and their results, for one user."""
 
+    _engine: Engine | None = None
+    reorder: Callable[[Decision], Awaitable[Decision]] | None = None
+    """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
+
     def __init__(
         self,
         *,
@@ -81,22 +87,18 @@ class DiamondService:
         self.links = SiteLinks(catalogue, self.globus, answer_s=globus.answer_s)
         self._caps = caps_of(budget or settings.DiamondBudget(), self.links)
         self._ledger = ledger = Ledger(path)
-        self.consumers = Consumers(self._ledger, news or settings.DiamondNews(), log)
+        self.consumers = Consumers(ledger, news or settings.DiamondNews(), log)
         """Who wants to be woken, and by what."""
         self.groups = GroupDesk(ledger, self.links, limits, engine=lambda: self.engine, spool=lambda: self._spool)
         """Groups of tasks: to take one, to look at it, to ask something of it."""
         self.verdicts = Verdicts(self._ledger, self.links, command_s=engine.command_timeout_s)
         """Whether tasks and groups did what was asked."""
         self.transfers = TransferDesk(ledger, self.links, self.globus, data or settings.DiamondData(), log)
-        self.receipts = Receipts(self._ledger, self.links)
-        """What attempts left: receipts, files, exports."""
+        self.data = DataDesk(ledger, self.links, self.transfers, log)
         self._spool_folder, self._lease_s = path.parent / "spool", store.lease_s
-        self._engine: Engine | None = None
         self.environments = EnvironmentDesk(self._ledger, self.links, log, engine.command_timeout_s)
         self._read_anew = asyncio.Event()
-        self._ledger.listen(self._hear)
-        self.reorder: Callable[[Decision], Awaitable[Decision]] | None = None
-        """Set by whoever lets a model order the feasible places of a plan. What is submitted is planned without it."""
+        ledger.listen(self._hear)
         self._login_news = LoginNews(ledger, self.links, lambda: self._engine)
         self.globus.on_change(self._login_news.hear)
 
@@ -109,6 +111,7 @@ class DiamondService:
             lease_s=self._lease_s, log=self._log, caps=self._caps, webhook=self.consumers.webhook,
             transfers=self.transfers.driver,
         )  # fmt: skip
+        self.data.serve(self._engine)
         self.environments.serve(self._engine)
         await self._engine.start()
 
@@ -125,6 +128,11 @@ class DiamondService:
         """The engine of a started service."""
         assert self._engine is not None, "the service was not started"
         return self._engine
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """What attempts left: receipts, lists of files, pieces of them, exports."""
+        return Receipts(self._ledger, self.links, transfers=lambda: self.transfers, data=lambda: self.data)
 
     @property
     def ledger(self) -> Ledger:
@@ -185,9 +193,8 @@ class DiamondService:
         return await self._ledger.do(self._ledger.store.history, link.name, now - timedelta(hours=hours), now)
 
     async def interpreter(
-        self, site: str, python: str | None, modules: tuple[str, ...], env: Environment | None = None,
-        packages: tuple[str, ...] = (),
-    ) -> Interpreter:  # fmt: skip
+        self, site: str, python: str | None, modules: Names, env: Environment | None = None, packages: Names = ()
+    ) -> Interpreter:
         """What would run a cell at a site, and which modules it lacks there. Answers are kept for ten minutes."""
         return await self.environments.interpreter(site, python, modules, env, packages)
 
@@ -373,11 +380,6 @@ class DiamondService:
     async def verdict(self, ref: str) -> TaskVerdict:
         """Whether a task's newest attempt did what was asked, with the evidence."""
         return await self.verdicts.task(ref)
-
-    async def file(self, ref: str, path: str) -> bytes:
-        """One file of the newest attempt: below ``result/``, the outputs, or the log. Raises NotFound."""
-        attempt, link = await self._where(ref)
-        return await read_file(attempt, link, path)
 
     async def _where(self, ref: str) -> tuple[Attempt, SiteLink]:
         attempt = newest(await self.task(ref))

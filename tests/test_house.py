@@ -22,7 +22,7 @@ LAYERS = {
     "placement": 1,
     "globus": 2, "transport": 2, "schedulers": 2, "sites": 2, "data": 2, "store": 2,
     "cell": 3, "engine": 3,
-    "service": 4, "checkpoint": 4,
+    "service": 4, "checkpoint": 4, "named_data": 5,
     "agent": 5, "server": 5, "notebook": 5, "cli": 5, "mcp": 5,
     "__init__": 6,
 }  # fmt: skip

@@ -6,13 +6,13 @@ import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from jupyter_diamond.engine.secrets import Secrets
 from jupyter_diamond.model.proposal import Speaker
 from jupyter_diamond.settings import DiamondAgent, DiamondApprovals
 
 from .chat.chats import Chats
 from .drafting.drafter import Drafter
 from .guard.guard import Guard
-from .guard.secrets import Secrets
 from .models.access import Models
 from .ranking import Ranker
 

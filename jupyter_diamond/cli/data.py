@@ -20,8 +20,7 @@ from jupyter_diamond.notebook.data_verbs import (
     until_over,
     written_here,
 )
-from jupyter_diamond.notebook.data_words import MOVER, dataset_text, line, listing_text, said_of, transfer_text
-from jupyter_diamond.notebook.vocabulary import byte_size
+from jupyter_diamond.notebook.data_words import dataset_text, line, listing_text, plan_text, said_of, transfer_text
 
 from .grammar import DONE, FAILED
 from .output import as_json, number, say, table
@@ -68,7 +67,7 @@ def _drop(client: DiamondClient, said: Namespace, asked: Said) -> int:
     name, site = asked.words
     copy = staged_at(client.dataset(name), site)
     if said.listing is None:
-        found = client.data_listing(name, site)
+        found = client.data_listing(name, str(copy.location))
         if said.json:
             as_json(found)
         else:
@@ -113,8 +112,7 @@ def _plan(client: DiamondClient, said: Namespace, asked: Said) -> int:
     if said.json:
         as_json(plan)
     else:
-        rate = "" if plan.rate is None else f" Lately {byte_size(int(plan.rate))}/s between the two."
-        say(f"By {MOVER[plan.mover]}: {plan.why}{rate}")
+        say(plan_text(plan))
     return DONE
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import NamedTuple
 
 from jupyter_diamond import __version__
@@ -10,6 +11,7 @@ from jupyter_diamond.engine.endpoint_setup import NAME, VENV
 from jupyter_diamond.notebook.data_verbs import DATA_ABOUT, TRANSFER_ABOUT, add_data_words, add_transfer_words
 from jupyter_diamond.notebook.needs import add_needs
 from jupyter_diamond.notebook.options import add_draft, positive
+from jupyter_diamond.notebook.receipt_options import add_export, add_fetch
 
 DONE, FAILED, USAGE, NO_SERVER, NOT_FOUND, NOT_YET = 0, 1, 2, 3, 4, 5
 _STATUSES = f"""\
@@ -119,6 +121,13 @@ VERBS: tuple[Verb, ...] = (
         "verdict", "Whether a task did what was asked, with the evidence: status 0 for yes, 1 for no, 5 for unknown.",
         (_EITHER,),
     ),
+    Verb(
+        "manifest", "The receipt of a task: where it ran, how it ended, what it took, what it left.",
+        (_TASK, _arg("--attempt", type=positive, metavar="N", help="of this attempt; default: the newest")),
+    ),
+    Verb("files", "The files that a task or a group left, with size, media type and digest.", (_EITHER,)),
+    Verb("fetch", "Bring files of a task or a group that patterns name; what is here already is not sent.", (_EITHER,)),
+    Verb("export", "Write a task or a group as an RO-Crate, which other people and programs can read.", (_EITHER,)),
     Verb(
         "logs", "A job's log.",
         (
@@ -246,6 +255,13 @@ VERBS: tuple[Verb, ...] = (
 )  # fmt: skip
 
 
+_MORE: dict[str, tuple[Callable[[argparse.ArgumentParser], None], ...]] = {
+    "draft": (add_draft, add_needs), "idle": (add_needs,), "data": (add_data_words,), "transfer": (add_transfer_words,),
+    "fetch": (add_fetch,), "export": (add_export,),
+}  # fmt: skip
+"""What some verbs share with the magics of their name."""
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole grammar."""
     whole = argparse.ArgumentParser(
@@ -261,13 +277,7 @@ def parser() -> argparse.ArgumentParser:
         )  # fmt: skip
         for flags, how in verb.arguments:
             made.add_argument(*flags, **how)  # type: ignore[arg-type]  # argparse's many keywords, from a table
-        if verb.name == "draft":
-            add_draft(made)
-        if verb.name in ("idle", "draft"):
-            add_needs(made)
-        if verb.name == "data":
-            add_data_words(made)
-        if verb.name == "transfer":
-            add_transfer_words(made)
+        for add in _MORE.get(verb.name, ()):
+            add(made)
         made.add_argument("--json", action="store_true", help="answer with one JSON document")
     return whole

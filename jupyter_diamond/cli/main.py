@@ -36,6 +36,10 @@ WITH_SERVER = {
     "tools": "tools:tools",
     "tool": "tools:tool",
     "verdict": "verdicts:verdict",
+    "manifest": "receipts:manifest",
+    "files": "receipts:files",
+    "fetch": "receipts:fetch_files",
+    "export": "receipts:export",
     "data": "data:data", "transfer": "data:transfer",
 }  # fmt: skip
 

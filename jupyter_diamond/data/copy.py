@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
-import shutil
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 from jupyter_diamond.errors import DataProblem
 from jupyter_diamond.model.transfer import MoverKind
 
-from .work import ShellMover, Work
+from .base import Move
+from .copy_there import copy_there, stop_there
+from .threads import in_thread
+from .work import ShellMover, Work, shell
 
 _PIECE = 16 << 20
 
@@ -25,14 +28,16 @@ class CopyMover(ShellMover):
 
     async def fetch(self, work: Work) -> int:
         """Copy what is wanted; a file that was begun is begun again."""
-        stop = threading.Event()
-        copying = asyncio.create_task(asyncio.to_thread(_copy, work, stop))
-        try:
-            return await asyncio.shield(copying)
-        except asyncio.CancelledError:
-            stop.set()  # a thread cannot be killed: it ends after its piece
-            await asyncio.wait({copying})
-            raise
+        if not (work.source.shares_files and work.destination.shares_files):
+            return await copy_there(work)
+        stop = threading.Event()  # a thread cannot be killed: it ends after its piece
+        return await in_thread(lambda: _copy(work, stop), stop.set)
+
+    async def cancel(self, move: Move) -> None:
+        """Stop a script that copies at a site; take away what has come so far."""
+        if not shell(move.destination).shares_files:
+            await stop_there(move)
+        await super().cancel(move)
 
 
 class _Stopped(Exception):
@@ -65,13 +70,20 @@ def _copy(work: Work, stop: threading.Event) -> int:
 
 def _copy_file(source: Path, target: Path, told: Callable[[int], None]) -> None:
     """The content, then mode and times: a file with its source's time has come whole."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with source.open("rb") as reader, target.open("wb") as writer:
+    with source.open("rb") as reader, _opened(target) as writer:
         while copied := _piece(reader.fileno(), writer.fileno()):
             told(copied)
-        writer.flush()
-        os.fsync(writer.fileno())
-    shutil.copystat(source, target)
+        about = os.fstat(reader.fileno())
+        os.fchmod(writer.fileno(), stat.S_IMODE(about.st_mode))
+    os.utime(target, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def _opened(target: Path) -> BinaryIO:
+    try:
+        return target.open("wb")
+    except FileNotFoundError:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target.open("wb")
 
 
 def _piece(reader: int, writer: int) -> int:

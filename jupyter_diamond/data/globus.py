@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection
 from typing import Any
 
 from jupyter_diamond.errors import DataProblem, GlobusProblem
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.data import DataSize
-from jupyter_diamond.model.transfer import MoverKind, Progress
+from jupyter_diamond.model.transfer import MoverKind, Progress, TransferNeed
 
 from . import globus_task
 from .base import End, Move, Moved
-from .globus_calls import Calls
-from .globus_document import Plan, collection_path, document, plan_of
-from .globus_needs import Need, needs_of
+from .globus_calls import FOLDERS, Calls
+from .globus_document import Plan, collection_path, document, plan_of, size_of
+from .globus_needs import needs_of
 from .globus_patience import Bell, Patience
 from .globus_placing import discard, make_room, put_in_place
 from .globus_task import Json
 from .globus_watch import Pace, Watch
 from .listing import Listing, look
 
+_GLANCE = 10
+"""So many folders are looked into before a transfer is taken: one question each, and somebody waits."""
+_SILENT = 5
+"""A task that says it is well, as while it makes checksums of large files, is given so many times as long."""
 _NEW = 3
 """So often a task that cannot go on is replaced by another one: what arrived is not sent again."""
 
@@ -55,10 +60,19 @@ class GlobusMover:
             task_id = await self._lost(move, transfer.submission_id)
         if task_id is not None:
             await self.end(task_id)
-        if transfer.submission_id is not None or task_id is not None:
+        if transfer.submission_id is not None or task_id is not None or move.destination.transport is not None:
             await discard(self.calls, move)
 
-    async def preconditions(self, source: End, destination: End) -> tuple[Need, ...]:
+    async def look(self, end: End, files: Collection[str] = ()) -> Listing | None:
+        """What lies at an end that no shell reaches; None where that cannot be said now. Raises DataProblem."""
+        try:
+            return await self.calls.look(_id(end), collection_path(end), folders=0 if files else _GLANCE)
+        except GlobusProblem as problem:
+            if problem.transient or problem.outcome == "needs_login":
+                return None
+            raise DataProblem(problem.message, kind="refused", evidence=problem.evidence) from problem
+
+    async def preconditions(self, source: End, destination: End) -> tuple[TransferNeed, ...]:
         """What must be given or known before anything can move from one to the other; nothing is submitted."""
         return await needs_of(self._globus, self.calls, source, destination)
 
@@ -101,28 +115,27 @@ class Movement:
         self._submission, self._native = move.transfer.submission_id, move.transfer.native_id
         self._known = move.transfer.progress
         self._plan: Plan | None = None
-        self._faults = 0
-        self._moved_at, self._mark = time.monotonic(), (0, 0)
+        self._faults = self._begun_anew = 0
+        self._moved_at, self._mark = time.monotonic(), ""
         self._inactive_at: float | None = None
 
     async def go(self) -> Moved:
         """From looking at both ends to the last name. Begun again anywhere, it goes on there."""
-        for turn in range(_NEW + 1):
+        while True:
             if self._native is None and not await self._submit():
                 assert self._plan is not None, "it was just made"
-                skipped = self._plan.skipped
-                return Moved(self._size(None), 0, skipped, tuple(self._patience.log))
+                return Moved(await self._size(None), 0, self._plan.skipped, tuple(self._patience.log))
             try:
                 task = await self._until_ended()
             except _Anew as why:
-                if turn == _NEW:
+                if self._begun_anew == _NEW:
                     raise DataProblem(f"{why} That happened {_NEW} times.", kind="broken") from None
+                self._begun_anew += 1
                 await self._forget(str(why))
                 continue
             finally:
                 self._mover.watch.leave(self._native)
             return await self._arrived(task)
-        raise AssertionError("it returns or raises")
 
     # ---- up to the submission
 
@@ -147,6 +160,7 @@ class Movement:
         self._native = await get(lambda: self._calls.submit(body, f"submitting the transfer of {move.source.location}"))
         await move.keep(native_id=self._native)
         self._patience.note(f"Submitted to Globus: {globus_task.ACTIVITY}{self._native}")
+        await self._patience.say("active")
         return True
 
     async def _looks(self) -> tuple[Listing, Listing]:
@@ -154,23 +168,19 @@ class Movement:
         move, get = self._move, self._patience.get
         source, destination, request = move.source, move.destination, move.transfer.request
         here = await get(lambda: self._calls.look(_id(source), collection_path(source)))
-        if here.kind not in ("file", "folder"):
-            what = "is not there" if here.kind == "missing" else "is neither a file nor a folder"
-            raise DataProblem(
-                f"{source.location} {what}.",
-                kind="missing", advice="Correct the path, or wait until it is there, then %diamond transfer again.",
-            )  # fmt: skip
+        _check(source, here)
         there = await get(lambda: self._calls.look(_id(destination), collection_path(destination)))
         if there.kind == "folder" and destination.transport is not None and request.sync is not None:
             here = await get(lambda: self._deep(source))
             there = await get(lambda: self._deep(destination))
+            _check(source, here)
         return here, there
 
     async def _deep(self, end: End) -> Listing:
         """All of it: the site's own shell tells it in one question."""
         if end.transport is not None:
             return await look(end.transport, end.path, where=end.location.place)
-        return await self._calls.look(_id(end), collection_path(end), deep=True)
+        return await self._calls.look(_id(end), collection_path(end), folders=FOLDERS)
 
     def _know(self, here: Listing) -> None:
         request = self._move.transfer.request
@@ -193,12 +203,12 @@ class Movement:
     async def _until_ended(self) -> Json:
         began = self._moved_at = time.monotonic()
         while True:
-            task = await self._document(self._pace.pause(time.monotonic() - began) / 2)
+            task = await self._document(self._pace.pause(time.monotonic() - began) * 0.75)
             self._move.tell(self._progress(task))
             if task["status"] == "SUCCEEDED":
                 return task
             if task["status"] == "FAILED":
-                raise globus_task.failed(task, await self._events(), *self._places())
+                raise globus_task.failed(task, await self._events_if_any(), *self._places())
             if int(task["faults"]) > self._faults:
                 await self._look_at_faults(int(task["faults"]))
             await self._say(task)
@@ -239,6 +249,13 @@ class Movement:
         native = self._native
         return await self._patience.get(lambda: self._calls.events(native))
 
+    async def _events_if_any(self) -> tuple[dict[str, Any], ...]:
+        """The same; what cannot be had must not hide why it failed."""
+        try:
+            return await self._events()
+        except DataProblem:
+            return ()
+
     async def _end(self) -> None:
         """End our task for good, as far as Globus can be reached; nothing is to move that nobody waits for."""
         if self._native is not None:
@@ -249,7 +266,7 @@ class Movement:
 
     async def _say(self, task: Json) -> None:
         """What the user should know of a task that goes on, or does not."""
-        now, mark = time.monotonic(), (int(task["bytes_transferred"]), int(task["files_transferred"]))
+        now, mark = time.monotonic(), globus_task.mark(task)
         moves = mark != self._mark or task.get("nice_status") == "Queued"
         if moves and not globus_task.stalled(task):
             self._moved_at, self._mark = now, mark
@@ -262,7 +279,7 @@ class Movement:
             native = self._native
             message = await self._patience.get(lambda: self._calls.pause_message(native))
             await self._patience.say("paused", f"The site has paused this transfer: {message}.")
-        elif now - self._moved_at > self._pace.stalled:
+        elif now - self._moved_at > self._pace.stalled * (1 if globus_task.stalled(task) else _SILENT):
             nice = globus_task.nice(task) if globus_task.stalled(task) else "it does not say why"
             await self._patience.say("stalled", f"Globus moves nothing at the moment: {nice}. It goes on trying.")
         elif not globus_task.stalled(task):
@@ -277,7 +294,7 @@ class Movement:
         for end in (self._move.source, self._move.destination):
             await self._patience.get(lambda end=end: self._calls.look(_id(end), collection_path(end)))  # type: ignore[misc]  # bound at once
         self._inactive_at = now if self._inactive_at is None else self._inactive_at
-        if time.monotonic() - self._inactive_at > self._pace.resumes:
+        if time.monotonic() - self._inactive_at > self._pace.resumes and self._begun_anew < _NEW:
             raise _Anew("Globus had suspended the transfer, and does not go on with it; it is submitted anew.")
 
     # ---- when it has ended well
@@ -285,34 +302,52 @@ class Movement:
     async def _arrived(self, task: Json) -> Moved:
         assert self._native is not None, "it was submitted"
         if int(task["subtasks_skipped_errors"]):
-            left_out = await self._calls.skipped(self._native)
+            native_id = self._native
+            left_out = await self._patience.get(lambda: self._calls.skipped(native_id))
             raise DataProblem(
                 f"Globus left out {task['subtasks_skipped_errors']} files: {', '.join(left_out[:3])}.", kind="broken",
                 evidence=left_out, advice="%diamond transfer again.",
             )  # fmt: skip
+        if int(task.get("symlinks") or 0):
+            self._patience.note(f"Left out: {task['symlinks']} symbolic links")
         await self._patience.say("placing")
         self._patience.log += await put_in_place(self._calls, self._move, self._plan, self._patience, self._pace)
         how = self._progress(task)
         native = {"task": self._native, "faults": task["faults"], "link": f"{globus_task.ACTIVITY}{self._native}"}
         return Moved(
-            self._size(task), int(task["bytes_transferred"]), how.files_skipped, tuple(self._patience.log), native
+            await self._size(task), int(task["bytes_transferred"]), how.files_skipped, tuple(self._patience.log), native
         )
 
     def _progress(self, task: Json) -> Progress:
         known, skipped = self._known, 0 if self._plan is None else self._plan.skipped
         return globus_task.progress(task, bytes_total=known.bytes_total, files_total=known.files_total, skipped=skipped)
 
-    def _size(self, task: Json | None) -> DataSize:
-        """How much it is: as was seen before, else as Globus has counted."""
+    async def _size(self, task: Json | None) -> DataSize:
+        """How much it is: as was seen before, or is to be seen now; else as Globus has counted what it sent."""
         known = self._known
-        if known.bytes_total is not None or task is None:
-            return DataSize(
-                bytes=known.bytes_total or 0, files=known.files_total if known.files_total is not None else 1
-            )
+        if known.bytes_total is not None and known.files_total is not None:
+            return DataSize(bytes=known.bytes_total, files=known.files_total)
+        if task is None or int(task["faults"]) or int(task["files_skipped"]):
+            found = await self._patience.get(lambda: self._deep(self._move.source))
+            if found.whole or task is None:
+                return size_of(self._move.transfer.request, found)
+        assert task is not None, "else it was seen"
         return DataSize(bytes=int(task["bytes_transferred"]), files=int(task["files"]))
 
     def _places(self) -> tuple[str, str]:
         return self._move.source.location.place, self._move.destination.location.place
+
+
+def _check(source: End, here: Listing) -> None:
+    """Raise DataProblem where there is nothing that could be moved."""
+    if here.kind == "unreadable":
+        raise DataProblem(f"You may not read {source.location}.", kind="permission", advice="Have it opened to you.")
+    if here.kind not in ("file", "folder"):
+        what = "is not there" if here.kind == "missing" else "is neither a file nor a folder"
+        raise DataProblem(
+            f"{source.location} {what}.", kind="missing",
+            advice="Correct the path, or wait until it is there, then %diamond transfer again.",
+        )  # fmt: skip
 
 
 def _id(end: End) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jupyter_diamond.globus.clients import Clients
 
 T = TypeVar("T")
+SERVICE = "transfer.api.globus.org"
 KNOWN_S = 3600.0
 FOLDERS = 100
 """So many folders are looked into, one question each; what is larger is left to Globus itself."""
@@ -65,16 +66,14 @@ class Calls:
         self._known[collection] = (time.monotonic(), known)
         return known
 
-    async def look(self, collection: str, path: str, *, deep: bool = False) -> Listing:
-        """What lies there; ``deep`` also what is in a folder, as far as that is not too much.
+    async def look(self, collection: str, path: str, *, folders: int = 0) -> Listing:
+        """What lies there; also what is in a folder, where that is one question each for at most so many ``folders``.
 
         Raises DataProblem (``permission``) where it may not be seen; what is missing is a listing that says so.
         """
         where = f"{path} of {(await self.collection(collection)).name}"
         try:
-            found = await self._ask(
-                lambda clients: clients.transfer.operation_stat(collection, path).data, f"looking at {where}"
-            )
+            found = await self._stat(collection, path, where)
         except GlobusProblem as problem:
             kind = fault_of(problem)
             if kind == "missing":
@@ -85,17 +84,34 @@ class Calls:
                     advice="Have it opened to you at the site, or choose another path.",
                 ) from problem  # fmt: skip
             raise
+        if found is None:
+            return Listing("missing")
         if found["type"] == "file":
             return Listing("file", {"": _entry("", found)})
         if found["type"] != "dir":
             return Listing("other")
-        return await self._walk(collection, path) if deep else Listing("folder", whole=False)
+        return await self._walk(collection, path, folders) if folders else Listing("folder", whole=False)
 
-    async def _walk(self, collection: str, path: str) -> Listing:
+    async def _stat(self, collection: str, path: str, where: str) -> dict[str, Any] | None:
+        """The entry of a path. Collections that cannot tell of one path list the folder that it is in."""
+        try:
+            return await self._ask(
+                lambda clients: _plain(clients.transfer.operation_stat(collection, path).data), f"looking at {where}"
+            )
+        except GlobusProblem as problem:
+            if not _unsupported(problem):
+                raise
+        above, name = posixpath.split(path.rstrip("/"))
+        if not name or name == "~":
+            await self._ls(collection, path)
+            return {"type": "dir"}
+        return next((one for one in await self._ls(collection, above) if one["name"] == name), None)
+
+    async def _walk(self, collection: str, path: str, most: int) -> Listing:
         files, folders, links = dict[str, Entry](), list[str](), 0
         left = [""]
         while left:
-            if len(folders) > FOLDERS or len(files) > MOST_ENTRIES:
+            if len(folders) >= most or len(files) > MOST_ENTRIES:
                 return Listing("folder", whole=False)
             below = left.pop()
             for one in await self._ls(collection, posixpath.join(path, below)):
@@ -201,6 +217,11 @@ def fault_of(problem: GlobusProblem) -> Kind | str:
         return "missing"
     denied = ("PermissionDenied", "Permission denied", "not allowed", "NotPermitted", "PERMISSION_DENIED")
     return "permission" if status in (403, 502) and any(word in said for word in denied) else ""
+
+
+def _unsupported(problem: GlobusProblem) -> bool:
+    status, code, _ = _answer(problem)
+    return status in (405, 501) or "NotSupported" in code
 
 
 def _answer(problem: GlobusProblem) -> tuple[int, str, str]:

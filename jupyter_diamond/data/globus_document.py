@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 from jupyter_diamond.errors import DataProblem
+from jupyter_diamond.model.data import DataSize
 from jupyter_diamond.model.transfer import Filter, SyncLevel, Transfer, TransferRequest
 
 from .base import End
+from .differences import differing, empty_folders, to_compare, wanted
 from .listing import Entry, Kind, Listing
 from .placing import part_of
 
@@ -66,25 +67,28 @@ def plan_of(transfer: Transfer, source: End, destination: End, here: Listing, th
     inside = there.kind == "folder"
     first, last = collection_path(source), collection_path(destination)
     part = part_path(destination, transfer.id, inside=inside)
-    if there.kind in ("missing", "other"):
+    if there.kind == "missing":
         return Plan(tuple(_fresh(request, here, first, part)), part=True)
     if inside and destination.transport is None:
         note = "There is no shell at the destination: Globus replaces there what differs, file by file."
         return Plan(tuple(_fresh(request, here, first, last)), part=False, inside=True, note=note)
     if request.sync is None or not (here.whole and there.whole):
         return Plan(tuple(_fresh(request, here, first, part)), part=True, inside=inside)
-    wanted = {path: entry for path, entry in here.files.items() if is_taken(path, request.filters, request.files)}
-    send, compare = _differences(wanted, there.files, request.sync)
-    skipped = len(wanted) - len(send) - len(compare)
-    if not send and not compare:
+    files = _asked(request, here)
+    compare = to_compare(files, there.files, request.sync)
+    send = tuple(path for path in differing(files, there.files, request.sync, equal=compare))
+    bare = () if request.files else tuple(set(empty_folders(here)) - set(there.folders))
+    skipped = len(files) - len(send) - len(compare)
+    if not (send or compare or bare):
         return Plan((), part=False, inside=inside, skipped=skipped)
-    if (not send and inside and not request.files) or len(send) + len(compare) > MOST_ITEMS:
+    if (not send and inside and not request.files) or len(send) + len(compare) + len(bare) > MOST_ITEMS:
         note = "Globus compares both ends where they lie."
         return Plan(tuple(_fresh(request, here, first, last)), part=False, inside=inside, note=note)
     return Plan(
         (*(Item(_below(first, path), _below(part, path)) for path in send),
+         *(Item(_below(first, path), _below(part, path), recursive=True) for path in bare),
          *(Item(_below(first, path), _below(last, path)) for path in compare)),
-        part=bool(send), inside=inside, skipped=skipped,
+        part=bool(send or bare), inside=inside, skipped=skipped,
     )  # fmt: skip
 
 
@@ -110,26 +114,17 @@ def document(transfer: Transfer, source: End, destination: End, plan: Plan, subm
     return body
 
 
-def is_taken(path: str, filters: Iterable[Filter], files: Iterable[str] = ()) -> bool:
-    """Whether a file below the source is wanted: its folders and then its name go by the first filter that matches."""
-    if files and not any(path == name or path.startswith(f"{name.rstrip('/')}/") for name in files):
-        return False
-    *folders, name = path.split("/")
-    rules = tuple(filters)
-    return all(_passes(folder, "dir", rules) for folder in folders) and _passes(name, "file", rules)
-
-
-def _passes(name: str, kind: str, rules: tuple[Filter, ...]) -> bool:
-    matching = (rule for rule in rules if rule.type in (None, kind) and fnmatchcase(name, rule.name))
-    rule = next(matching, None)
-    return rule is None or rule.method == "include"
-
-
 def _fits(here: Kind, there: Kind, request: TransferRequest, destination: End) -> None:
-    wanted: Kind = "folder" if request.files else here
-    if {wanted, there} == {"file", "folder"}:
+    if there in ("other", "unreadable"):
+        what = "may not be read by you" if there == "unreadable" else "is neither a file nor a folder"
         raise DataProblem(
-            f"{destination.location} is a {there}, and a {wanted} is to come there.",
+            f"{destination.location} {what}.", kind="permission" if there == "unreadable" else "refused",
+            advice="Choose another destination.",
+        )  # fmt: skip
+    comes: Kind = "folder" if request.files else here
+    if {comes, there} == {"file", "folder"}:
+        raise DataProblem(
+            f"{destination.location} is a {there}, and a {comes} is to come there.",
             kind="refused", advice="Choose another destination, or move away what stands there.",
         )  # fmt: skip
 
@@ -145,22 +140,19 @@ def _fresh(request: TransferRequest, here: Listing, source: str, target: str) ->
     )
 
 
-def _differences(
-    wanted: Mapping[str, Entry], there: Mapping[str, Entry], sync: SyncLevel
-) -> tuple[list[str], list[str]]:
-    """What is to be sent, and what only its content can tell."""
-    send, compare = [], []
-    for path, entry in wanted.items():
-        other = there.get(path)
-        if other is None:
-            send.append(path)
-        elif sync == "exists":
-            continue
-        elif other.bytes != entry.bytes or (sync == "mtime" and entry.mtime_s > other.mtime_s):
-            send.append(path)
-        elif sync == "checksum":
-            compare.append(path)
-    return send, compare
+def size_of(request: TransferRequest, here: Listing) -> DataSize:
+    """How much of what lies there was asked for."""
+    files = _asked(request, here)
+    return DataSize(bytes=sum(entry.bytes for entry in files.values()), files=len(files))
+
+
+def _asked(request: TransferRequest, here: Listing) -> dict[str, Entry]:
+    return {path: entry for path, entry in wanted(here, request.filters).items() if _named(path, request.files)}
+
+
+def _named(path: str, files: tuple[str, ...]) -> bool:
+    """Whether a file is one of those that were asked for, or lies below one."""
+    return not files or any(path == name or path.startswith(f"{name.rstrip('/')}/") for name in files)
 
 
 def _rule(one: Filter) -> dict[str, Any]:

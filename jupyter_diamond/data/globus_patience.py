@@ -14,6 +14,7 @@ from jupyter_diamond.model.login import Login
 from jupyter_diamond.model.transfer import TransferState
 
 from .base import Move
+from .globus_calls import SERVICE
 from .globus_watch import Pace
 
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class Patience:
 
     def __init__(self, move: Move, globus: Globus, bell: Bell, pace: Pace) -> None:
         self._move, self._globus, self._bell, self._pace = move, globus, bell, pace
-        self._said: tuple[TransferState, str, str] = ("active", "", "")
+        self._said: tuple[TransferState, str, str] | None = None
         self.log: list[str] = []
 
     async def say(self, state: TransferState, sentence: str = "", link: str = "") -> None:
@@ -77,7 +78,7 @@ class Patience:
     def check(self) -> None:
         """Raise DataProblem (``late``) once the deadline has passed."""
         if self.left_s <= 0:
-            why = f" ({self._said[1]})" if self._said[1] else ""
+            why = f" ({self._said[1]})" if self._said is not None and self._said[1] else ""
             raise DataProblem(
                 f"The transfer did not end before its deadline{why}.", kind="late",
                 advice="Give it more time: %diamond transfer again, with a longer deadline.",
@@ -104,7 +105,7 @@ class Patience:
     async def _bear(self, problem: GlobusProblem | TransportError, failures: int, lasted: float) -> None:
         """Wait until it is worth another try. Raises DataProblem where none is."""
         if problem.outcome == "needs_login" or (isinstance(problem, TransportError) and problem.needs_login):
-            link = await self._globus.door() if isinstance(problem, GlobusProblem) else ""
+            link = await self._globus.door(SERVICE) if isinstance(problem, GlobusProblem) else ""
             await self.say("needs_you", problem.message, link)
             self.check()
             await self._bell.wait(min(self._pace.ask_again, self.left_s))

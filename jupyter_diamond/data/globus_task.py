@@ -13,6 +13,7 @@ Json = Mapping[str, Any]
 ACTIVITY = "https://app.globus.org/activity/"
 
 _KINDS: tuple[tuple[str, DataFault], ...] = (
+    ("CREDENTIAL", "refused"),
     ("NOT_FOUND", "missing"), ("NO_SUCH", "missing"), ("PERMISSION", "permission"), ("NOT_ALLOWED", "permission"),
     ("QUOTA", "no_space"), ("SPACE", "no_space"), ("EXPIRED", "late"), ("CHECKSUM", "corrupt"),
     ("CHANGED", "changed"), ("DIRECTORY", "refused"), ("CANCEL", "refused"),
@@ -22,7 +23,7 @@ _HOPELESS: frozenset[DataFault] = frozenset({"missing", "permission", "no_space"
 _ADVICE: dict[DataFault, str] = {
     "missing": "Correct the path, or wait until it is there, then %diamond transfer again.",
     "permission": "Have it opened to you, or choose another place, then %diamond transfer again.",
-    "no_space": "Make room there, then %diamond transfer again: what has arrived is not sent twice.",
+    "no_space": "Make room there, then %diamond transfer again.",
     "late": "Give it more time: %diamond transfer again, with a longer deadline.",
     "corrupt": "Look at the disks of both ends, then %diamond transfer again.",
 }
@@ -50,6 +51,12 @@ def progress(
 def stalled(task: Json) -> bool:
     """Globus itself says that something is wrong."""
     return task["status"] == "ACTIVE" and task.get("is_ok") is False
+
+
+def mark(task: Json) -> str:
+    """Changes whenever something has happened: sent, compared, verified, found."""
+    counted = ("bytes_transferred", "bytes_checksummed", "files", "files_transferred", "files_skipped", "directories")
+    return " ".join(str(task[name]) for name in counted)
 
 
 def nice(task: Json) -> str:
@@ -83,7 +90,7 @@ def failed(task: Json, events: Iterable[Json], source: str, destination: str) ->
         return DataProblem("The transfer was cancelled at Globus, not from here.", kind="refused",
                            evidence=_evidence(found), advice="%diamond transfer again begins it anew.")  # fmt: skip
     details = next((str(e["details"]) for e in found if e.get("is_error") and e.get("details")), "")
-    text = details if _kind(code) in _HOPELESS else str(fatal.get("description") or details)
+    text = details if path_in(details) else str(fatal.get("description") or details)
     problem = _problem(_kind(code), code, text, source, destination)
     problem.evidence = (*problem.evidence, *_evidence(found))[:20]
     return problem
@@ -99,7 +106,7 @@ def path_in(details: str) -> str:
     for pattern in (r"^File: (.+)$", r"path[=:] ?(/.+)$", r"'(/[^']+)'", r"(/[^\s'\"]+)"):
         found = re.search(pattern, details, re.MULTILINE)
         if found:
-            return line(found[1])
+            return line(found[1]).rstrip(":,;")
     return ""
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from .globus_calls import Calls
 
-FEW = 3
-"""Up to so many are asked for one by one: Globus runs no more of a user at a time."""
 MOST = 500
 
 
@@ -52,7 +50,7 @@ class Watch:
     async def document(self, task_id: str, *, not_older_than: float) -> dict[str, Any]:
         """The task's document, at most so many seconds old. Raises GlobusProblem."""
         self._wanted[task_id] = None
-        if len(self._wanted) > FEW:
+        if len(self._wanted) > 1:
             async with self._turn:
                 seen = self._fresh(task_id, not_older_than)
                 if seen is None:

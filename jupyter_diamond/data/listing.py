@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
+import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from jupyter_diamond.errors import DataProblem, TransportError
 from jupyter_diamond.model.data import DataSize
-from jupyter_diamond.transport.base import Transport
+from jupyter_diamond.transport.base import Completed, Transport
 
 MOST_ENTRIES = 100_000
 PART = ".diamond-part-"
@@ -68,6 +69,8 @@ class Listing:
     unread: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     room: Room = Room()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of files, in hex, where that was asked for."""
 
     @property
     def total_bytes(self) -> int:
@@ -82,9 +85,7 @@ class Listing:
     @property
     def digest(self) -> str:
         """Tells cheaply whether anything has changed: over names, sizes and times. No digest of any content."""
-        lines = (f"{path}\0{e.bytes}\0{e.mtime_ns}\0".encode("utf-8", "surrogateescape")
-                 for path, e in sorted(self.files.items()))  # fmt: skip
-        return _sha256(lines)
+        return fingerprint(self.files)
 
     @property
     def newest_ns(self) -> int | None:
@@ -99,6 +100,14 @@ def _sha256(pieces: Iterable[bytes]) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
+def fingerprint(files: Mapping[str, Entry]) -> str:
+    """``sha256:…`` over names, sizes and times of files."""
+    return _sha256(
+        f"{path}\0{entry.bytes}\0{entry.mtime_ns}\0".encode("utf-8", "surrogateescape")
+        for path, entry in sorted(files.items())
+    )
+
+
 def tree_digest(digests: Mapping[str, str]) -> str:
     """``sha256:…`` over the content of a file (path ``""``) or of a folder: over names and each file's digest."""
     if set(digests) == {""}:
@@ -108,72 +117,84 @@ def tree_digest(digests: Mapping[str, str]) -> str:
 
 # ---- the scripts; bash runs them, whatever the login shell is
 
+# $p is the path. What each tells is one record, ended by NUL; a process is begun only where the shell cannot tell.
 _HEAD = r"""export LC_ALL=C
 say() { printf '%s\0' "$1"; }
-"""
-_SORT = r"""p=@PATH@
-if [ ! -e "$p" ]; then
-  d=$(dirname -- "$p")
-  if [ -L "$p" ]; then say 'K missing'
-  elif [ -d "$d" ] && [ ! -x "$d" ]; then say 'K unreadable'
-  elif ls -d -- "$p" 2>&1 | grep -q 'ermission denied'; then say 'K unreadable'
-  else say 'K missing'; fi
-elif [ -d "$p" ]; then
-  if [ -r "$p" ] && [ -x "$p" ]; then say 'K folder'; else say 'K unreadable'; fi
-elif [ -f "$p" ]; then if [ -r "$p" ]; then say 'K file'; else say 'K unreadable'; fi
-else say 'K other'; fi
-"""
-_ROOM = r"""r=$p
-while [ ! -d "$r" ] && [ "$r" != / ]; do r=$(dirname -- "$r"); done
-b=$(df -Pk -- "$r" 2>/dev/null | awk 'NR==2{print $4}')
-i=$(df -Pi -- "$r" 2>/dev/null | awk 'NR==2{print $4}')
-say "R ${b:--} ${i:--}"
+kind() {
+  if [ -d "$p" ]; then
+    if [ -r "$p" ] && [ -x "$p" ]; then say 'K folder'; else say 'K unreadable'; fi
+  elif [ -f "$p" ]; then if [ -r "$p" ]; then say 'K file'; else say 'K unreadable'; fi
+  elif [ -e "$p" ]; then say 'K other'
+  else
+    above
+    if [ -L "$p" ] || [ -x "$r" ]; then say 'K missing'; else say 'K unreadable'; fi
+  fi
+}
+above() {
+  r=$p
+  while [ ! -d "$r" ] && [ "${r#/*/}" != "$r" ]; do r=${r%/*}; done
+  [ -d "$r" ] || r=/
+}
+room() {
+  local b i
+  above
+  if read -r a b i < <(stat -f -c '%a %S %d' -- "$r" 2>/dev/null); then b=$((a * b))
+  else
+    b=$(df -Pk -- "$r" 2>/dev/null | awk 'NR==2{print $4 * 1024}')
+    i=$(df -Pi -- "$r" 2>/dev/null | awk 'NR==2{print $4}')
+  fi
+  say "R ${b:--} ${i:--}"
+}
 """
 # BusyBox's find has no -printf; its stat knows the same words. One record a name: letter, size, seconds, name.
 _WALK = r"""
 show() {
+  local f t s
   for f; do
     if [ -L "$f" ]; then t=l; elif [ -d "$f" ]; then t=d; elif [ -f "$f" ]; then t=f; else t=o; fi
     s=$(stat -c '%s %Y' -- "$f" 2>/dev/null || stat -f '%z %m' -- "$f") && printf '%s %s %s\0' "$t" "$s" "$f"
   done
 }
-if find /dev/null -printf '' 2>/dev/null; then
-  walk() { find "$@" -name '@PART@*' -prune -o -printf '%y %s %T@ %p\0'; }
-else
-  walk() { find "$@" -name '@PART@*' -prune -o -print0 | while IFS= read -r -d '' f; do show "$f"; done; }
-fi
+walk() {
+  if find /dev/null -printf '' 2>/dev/null; then
+    find "$@" -name '@PART@*' -prune -o -printf '%y %s %T@ %p\0'
+  else
+    find "$@" -name '@PART@*' -prune -o -print0 | while IFS= read -r -d '' f; do show "$f"; done
+  fi
+}
+all() {
+  local s
+  if [ -f "$p" ]; then
+    s=$(stat -L -c '%s %.Y' -- "$p" 2>/dev/null || stat -L -c '%s %Y' -- "$p" 2>/dev/null || stat -L -f '%z %m' -- "$p")
+    printf 'f %s \0' "$s"
+  elif [ -d "$p" ] && cd -- "$p"; then walk .; fi
+}
 """
-_ALL = r"""
-if [ -f "$p" ]; then
-  s=$(stat -L -c '%s %.Y' -- "$p" 2>/dev/null || stat -L -c '%s %Y' -- "$p" 2>/dev/null || stat -L -f '%z %m' -- "$p")
-  printf 'f %s \0' "$s"
-elif [ -d "$p" ] && cd -- "$p"; then walk .; fi
+_NAMES = r"""
+n=(); while IFS= read -r -d '' f; do n+=("./$f"); done
+each() { local i; for ((i = 0; i < ${#n[@]}; i += 500)); do "$1" "${n[@]:i:500}"; done; }
 """
-_SOME = r"""
-if [ -d "$p" ] && cd -- "$p"; then
-  n=(); go() { [ ${#n[@]} = 0 ] || walk "${n[@]}"; n=(); }
-  while IFS= read -r -d '' f; do n+=("./$f"); [ ${#n[@]} -lt 500 ] || go; done
-  go
-fi
+# of the path itself the name is empty, and of it all that is told is its digest
+_DIGESTS = r"""
+digest() {
+  if [ -d "$p" ] && sha256sum -z < /dev/null > /dev/null 2>&1; then nice -n 10 sha256sum -z -- "$@"; return; fi
+  local f s
+  for f; do
+    [ "$f" != ./ ] || f=$p
+    s=$({ sha256sum || shasum -a 256; } < "$f" 2>/dev/null) && printf '%s  %s\0' "${s%% *}" "$f"
+  done
+}
+if [ ! -d "$p" ] || cd -- "$p"; then say H; each digest; fi
 """
-_DIGESTS = r"""p=@PATH@
-if [ -d "$p" ]; then cd -- "$p" || exit 1; fi
-one() { for f; do
-  [ "$f" != ./ ] || f=$p
-  s=$({ sha256sum || shasum -a 256; } < "$f" 2>/dev/null) && printf '%s %s\0' "${s%% *}" "$f"
-done; }
-if [ -d "$p" ] && printf '' | sha256sum -z >/dev/null 2>&1; then
-  n=(); go() { [ ${#n[@]} = 0 ] || nice -n 10 sha256sum -z -- "${n[@]}"; n=(); }
-  while IFS= read -r -d '' f; do n+=("./$f"); [ ${#n[@]} -lt 500 ] || go; done
-  go
-else
-  while IFS= read -r -d '' f; do one "./$f"; done
-fi
-"""
+
+
+def filled(script: str, **words: str) -> str:
+    """A script with its ``@WORDS@``, in one go: a path may hold anything, also what looks like such a word."""
+    return re.sub(r"@([A-Z]+)@", lambda found: words[found[1]], script)
 
 
 def _filled(script: str, path: str) -> str:
-    return script.replace("@PART@", PART).replace("@PATH@", shlex.quote(path))
+    return filled(script, PART=PART, PATH=shlex.quote(path))
 
 
 def _lines(names: Iterable[str]) -> bytes:
@@ -181,41 +202,62 @@ def _lines(names: Iterable[str]) -> bytes:
 
 
 async def look(
-    transport: Transport, path: str, *, files: Collection[str] = (), where: str, timeout_s: float = 60.0
+    transport: Transport,
+    path: str,
+    *,
+    files: Collection[str] = (),
+    where: str,
+    timeout_s: float = 60.0,
+    digest: Collection[str] = (),
 ) -> Listing:
-    """What lies there now; with ``files`` only these below it. Raises TransportError, or DataProblem for a full disk.
+    """What lies there now; with ``files`` only these below it. Raises TransportError, DataProblem.
 
-    A count that takes longer than ``timeout_s`` gives what could be told at once, not ``whole``.
+    ``digest``: files whose digests come along; where ``files`` are given, too, these are the same. A count that takes
+    longer than ``timeout_s`` gives what could be told at once, not ``whole``.
     """
-    script = _HEAD + _SORT + _ROOM + _WALK + (_SOME if files else _ALL)
+    walk = 'if [ -d "$p" ] && cd -- "$p"; then each walk; fi\n' if files else "all\n"
+    script = f"{_HEAD}{_NAMES}{_WALK}p=@PATH@\nkind; room; {walk}{_DIGESTS if digest else ''}"
     try:
         done = await transport.run(
-            _filled(script, path), stdin=_lines(files), timeout_s=timeout_s, max_bytes=_MOST_BYTES
+            _filled(script, path), stdin=_lines(files or digest), timeout_s=timeout_s, max_bytes=_MOST_BYTES
         )
     except TransportError as problem:
-        if problem.outcome != "unknown" or "did not finish" not in problem.message:
+        if digest or problem.outcome != "unknown" or "did not finish" not in problem.message:
             raise
         return await glance(transport, path, where=where)
-    if done.exit not in (0, 1) and not done.stdout:
-        raise DataProblem(
-            f"{where} could not list {path}.", kind="broken", transient=True, evidence=tuple(done.err.splitlines()[:20])
-        )
-    found = _read(done.stdout, tuple(done.err.splitlines()))
+    if not done.stdout:
+        raise _unlisted(path, where, done)
+    found = _read(done.stdout, tuple(done.err.splitlines()), path)
     lacking = tuple(name for name in files if not _covered(name, found)) if files and found.whole else ()
     return replace(found, whole=found.whole and not done.truncated, missing=lacking)
 
 
+async def look_all(transport: Transport, paths: Sequence[str], *, where: str, timeout_s: float) -> list[Listing]:
+    """What lies at several paths of one place, asked at once. Raises TransportError, DataProblem."""
+    script = f"{_HEAD}{_filled(_WALK, '')}"
+    script += "".join(f"p={shlex.quote(path)}; kind; (all); say N\n" for path in paths)
+    done = await transport.run(script, timeout_s=timeout_s, max_bytes=_MOST_BYTES)
+    told = re.split(rb"(?:^|(?<=\0))N\0", done.stdout)
+    if len(told) <= len(paths):
+        raise _unlisted(paths[0], where, done)
+    said = tuple(done.err.splitlines())
+    return [
+        replace(_read(out, said, path), whole=not done.truncated) for out, path in zip(told[:-1], paths, strict=True)
+    ]
+
+
+def _unlisted(path: str, where: str, done: Completed) -> DataProblem:
+    return DataProblem(
+        f"{where} could not list {path}.", kind="broken", transient=True, evidence=tuple(done.err.splitlines()[:20])
+    )
+
+
 async def glance(transport: Transport, path: str, *, where: str) -> Listing:
     """What kind of thing is there, and what room is left; nothing is counted. Raises TransportError."""
-    done = await transport.run(_filled(_HEAD + _SORT + _ROOM, path), timeout_s=_GLANCE_S)
+    done = await transport.run(f"{_HEAD}p={shlex.quote(path)}\nkind; room\n", timeout_s=_GLANCE_S)
     if not done.stdout:
-        raise DataProblem(
-            f"{where} could not look at {path}.",
-            kind="broken",
-            transient=True,
-            evidence=tuple(done.err.splitlines()[:20]),
-        )
-    return replace(_read(done.stdout, ()), whole=False)
+        raise _unlisted(path, where, done)
+    return replace(_read(done.stdout, (), path), whole=False)
 
 
 def _covered(name: str, found: Listing) -> bool:
@@ -223,8 +265,10 @@ def _covered(name: str, found: Listing) -> bool:
     return name in found.files or name in found.folders
 
 
-def _read(out: bytes, said: tuple[str, ...]) -> Listing:
+def _read(out: bytes, said: tuple[str, ...], path: str) -> Listing:
     """The records of a script. One that makes no sense is told as unread."""
+    out, _, made = out.partition(b"\0H\0")
+    out += b"\0" if made and not out.endswith(b"\0") else b""
     kind: Kind = "missing"
     files, folders, links, room = dict[str, Entry](), list[str](), 0, Room()
     unread = [line for line in said if ": " in line]
@@ -248,7 +292,18 @@ def _read(out: bytes, said: tuple[str, ...]) -> Listing:
             unread.append(f"an entry that makes no sense: {record[:200]!r}")
     lacking = [line for line in unread if "No such file" in line]
     unread = [line for line in unread if line not in lacking]
-    return Listing(kind, files, tuple(folders), links, whole, tuple(unread[:50]), room=room)
+    digests = _digests(made, path)
+    return Listing(kind, files, tuple(folders), links, whole, tuple(unread[:50]), room=room, digests=digests)
+
+
+def _digests(made: bytes, path: str) -> dict[str, str]:
+    found = dict[str, str]()
+    for record in made.split(b"\0")[:-1]:
+        digest, _, name = os.fsdecode(record).partition(" ")
+        if re.fullmatch("[0-9a-f]{64}", digest):
+            name = name[1:]  # a space, or a star where it was read as a binary file
+            found["" if name == path else name.removeprefix("./")] = digest
+    return found
 
 
 def _entry(rest: str) -> Entry | None:
@@ -262,10 +317,10 @@ def _entry(rest: str) -> Entry | None:
 
 
 def _room(rest: str) -> Room:
-    blocks, _, inodes = rest.partition(" ")
+    free, _, inodes = rest.partition(" ")
     # file systems that have no table of inodes say 0 or -
     return Room(
-        bytes=int(blocks) * 1024 if blocks.isdigit() else None,
+        bytes=int(free) if free.isdigit() else None,
         inodes=int(inodes) if inodes.isdigit() and int(inodes) > 0 else None,
     )
 
@@ -279,19 +334,25 @@ async def digests(
     """
     if not names:
         return {}
-    patience = 60.0 + total_bytes / _SLOW_BYTES_PER_S
-    done = await transport.run(
-        _filled("export LC_ALL=C\n" + _DIGESTS, path), stdin=_lines(names), timeout_s=patience, max_bytes=_MOST_BYTES
-    )
-    made = dict[str, str]()
-    for record in done.stdout.split(b"\0")[:-1]:
-        digest, _, name = os.fsdecode(record).partition(" ")
-        name = name.removeprefix(" ").removeprefix("*")
-        made["" if name == path else name.removeprefix("./")] = digest
-    lost = [name for name in names if len(made.get(name, "")) != 64]
-    if lost:
-        raise DataProblem(
-            f"{posixpath.join(path, lost[0])} at {where} could not be read to make its digest.",
-            kind="changed", transient=True, evidence=tuple(done.err.splitlines()[:20]),
-        )  # fmt: skip
+    script = f"{_HEAD}p={shlex.quote(path)}\n{_NAMES}{_DIGESTS}"
+    done = await transport.run(script, stdin=_lines(names), timeout_s=patience(total_bytes), max_bytes=_MOST_BYTES)
+    made = _digests(done.stdout.partition(b"H\0")[2], path)
+    check_digests(made, names, path, where, tuple(done.err.splitlines()[:20]))
     return made
+
+
+def patience(total_bytes: int) -> float:
+    """How long reading so much may take, in seconds."""
+    return 60.0 + total_bytes / _SLOW_BYTES_PER_S
+
+
+def check_digests(
+    made: Mapping[str, str], names: Iterable[str], path: str, where: str, said: tuple[str, ...] = ()
+) -> None:
+    """Raise DataProblem where one of these files has none."""
+    lost = next((name for name in names if name not in made), None)
+    if lost is not None:
+        raise DataProblem(
+            f"{posixpath.join(path, lost) if lost else path} at {where} could not be read to make its digest.",
+            kind="changed", transient=True, evidence=said,
+        )  # fmt: skip

@@ -6,14 +6,18 @@ no symbolic link below the destination, and removes nothing but folders of its o
 
 from __future__ import annotations
 
+import os
 import posixpath
 import shlex
+from collections.abc import Collection
 
 from jupyter_diamond.errors import DataProblem
 from jupyter_diamond.transport.base import Transport
 
-from .listing import PART
+from .listing import PART, filled
 
+WORK = ".work"
+"""Appended to a part's name: where a script that goes on by itself says how far it is."""
 _S = 60.0
 _PLACING_S = 3600.0
 _REFUSED = 46
@@ -75,11 +79,22 @@ printf 'N%s\0' "$n"
 """
 
 
-async def begin(transport: Transport, destination: str, *, where: str) -> None:
-    """See that there is a folder for the temporary name. Raises DataProblem, TransportError."""
-    folder = shlex.quote(posixpath.dirname(destination.rstrip("/")) or "/")
-    script = f"export LC_ALL=C\nmkdir -p -- {folder} && [ -w {folder} ] || [ -w {shlex.quote(destination)} ]"
-    done = await transport.run(script, timeout_s=_S)
+async def begin(
+    transport: Transport, destination: str, *, where: str, part: str = "", folders: Collection[str] = ()
+) -> None:
+    """See that there is a folder for the temporary name, and make ``folders`` below ``part``.
+
+    Raises DataProblem, TransportError.
+    """
+    above, into = shlex.quote(posixpath.dirname(destination.rstrip("/")) or "/"), shlex.quote(part)
+    script = (
+        f"export LC_ALL=C\n[ -w {shlex.quote(destination)} ] || {{ mkdir -p -- {above} && [ -w {above} ]; }} || exit\n"
+    )
+    if folders:
+        script += f"mkdir -p -- {into} && cd -- {into} || exit\n"
+        script += "while IFS= read -r -d '' f; do mkdir -p -- \"./$f\" || exit; done\n"
+    names = b"".join(os.fsencode(folder) + b"\0" for folder in folders)
+    done = await transport.run(script, stdin=names, timeout_s=_S)
     if done.exit != 0:
         said = done.err.strip().splitlines()
         why = said[-1].rpartition(": ")[2] if said else "it is not writable"
@@ -95,10 +110,8 @@ async def place(transport: Transport, part: str, destination: str, *, where: str
 
     Raises DataProblem where something of another kind stands there: nothing is replaced then. TransportError.
     """
-    script = _PLACE.replace("@REFUSED@", str(_REFUSED)).replace("@TOLD@", str(_TOLD))
-    script = script.replace("@PART@", shlex.quote(part)).replace(
-        "@DESTINATION@", shlex.quote(destination.rstrip("/") or "/")
-    )
+    target = shlex.quote(destination.rstrip("/") or "/")
+    script = filled(_PLACE, REFUSED=str(_REFUSED), TOLD=str(_TOLD), PART=shlex.quote(part), DESTINATION=target)
     done = await transport.run(script, timeout_s=_PLACING_S)
     told = [record.decode("utf-8", "backslashreplace") for record in done.stdout.split(b"\0")[:-1]]
     if done.exit == _REFUSED:
@@ -125,6 +138,17 @@ async def place(transport: Transport, part: str, destination: str, *, where: str
 
 
 async def discard(transport: Transport, destination: str, transfer_id: str) -> None:
-    """Take away what lies under the temporary names of a transfer, and nothing else. Raises TransportError."""
-    names = {part_of(destination, transfer_id, inside=inside) for inside in (True, False)}
-    await transport.run(f"rm -rf -- {shlex.join(sorted(names))}", timeout_s=_PLACING_S)
+    """Take away what lies under the temporary names of a transfer, and nothing else.
+
+    Raises DataProblem, TransportError.
+    """
+    parts = {part_of(destination, transfer_id, inside=inside) for inside in (True, False)}
+    names = {*parts, *(part + WORK for part in parts)}
+    gone = f"rm -rf -- {shlex.join(sorted(names))}"
+    # a program there that was just cut off may still write its last
+    done = await transport.run(f"{gone} || {{ sleep 1; {gone}; }}", timeout_s=_PLACING_S)
+    if done.exit != 0:
+        raise DataProblem(
+            f"What had come for {destination} could not be taken away.",
+            kind="broken", evidence=tuple(done.err.splitlines()[:20]),
+        )  # fmt: skip

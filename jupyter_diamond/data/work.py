@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import abc
 import asyncio
-import os
 import posixpath
-import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from jupyter_diamond.errors import DataProblem
@@ -25,6 +23,7 @@ from .differences import differing, empty_folders, to_compare, wanted
 from .listing import Entry, Listing
 
 _TOLD = 5
+_LOOK_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,10 @@ class Work:
     folders: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
     """Digests that were made to compare."""
+    come: Mapping[str, Entry] = field(default_factory=dict)
+    """What lies under ``part``."""
+    there: Mapping[str, Entry] = field(default_factory=dict)
+    """What lay at the destination before."""
 
     @property
     def source(self) -> Transport:
@@ -81,7 +84,7 @@ def shell(end: End) -> Transport:
     return end.transport
 
 
-async def look_at(end: End, files: Collection[str] = (), *, timeout_s: float = 600.0) -> Listing:
+async def look_at(end: End, files: Collection[str] = (), *, timeout_s: float = _LOOK_S) -> Listing:
     """What lies at one end."""
     return await listing.look(shell(end), end.path, files=files, where=end.location.place, timeout_s=timeout_s)
 
@@ -120,17 +123,17 @@ class ShellMover(abc.ABC):
         """As Mover says it."""
         work, log = await self._look(move)
         if not work.send and not work.folders:
+            await _remember(work, {})
             return self._done(work, 0, (*log, "All of it is there already: nothing is moved."))
         move.tell(work.told(0))
         sent = 0
+        place = move.destination.location.place
+        await placing.begin(work.destination, move.destination.path, where=place, part=work.part, folders=work.folders)
         if work.fetch:
-            await placing.begin(work.destination, move.destination.path, where=move.destination.location.place)
             sent = await self.fetch(work)
-        await _make_folders(work)
         checked = await self._verify(work)
         await move.say("placing", "", "")
-        path = move.destination.path
-        placed = await placing.place(work.destination, work.part, path, where=move.destination.location.place)
+        placed = await placing.place(work.destination, work.part, move.destination.path, where=place)
         return self._done(work, sent, (*log, *checked, *placed))
 
     async def cancel(self, move: Move) -> None:
@@ -144,7 +147,12 @@ class ShellMover(abc.ABC):
     async def _look(self, move: Move) -> tuple[Work, tuple[str, ...]]:
         """What has to be done now. Raises DataProblem."""
         request = move.transfer.request
-        source, there = await asyncio.gather(look_at(move.source, request.files), look_at(move.destination))
+        path, me, place = move.destination.path, move.transfer.id, move.destination.location.place
+        paths = [path, *(placing.part_of(path, me, inside=inside) for inside in (False, True))]
+        source, (there, *parts) = await asyncio.gather(
+            look_at(move.source, request.files),
+            listing.look_all(shell(move.destination), paths, where=place, timeout_s=_LOOK_S),
+        )
         refuse_source(move.source, source)
         for end, found in ((move.source, source), (move.destination, there)):
             if not found.whole:
@@ -157,28 +165,23 @@ class ShellMover(abc.ABC):
         inside = there.kind == "folder"
         if single and inside:
             raise DataProblem(
-                f"{move.destination.path} at {move.destination.location.place} is a folder, and a file is to come "
-                "there.",
+                f"{path} at {place} is a folder, and a file is to come there.",
                 kind="refused", advice="Name the file at the destination.",
             )  # fmt: skip
-        part = placing.part_of(move.destination.path, move.transfer.id, inside=inside)
         files = wanted(source, request.filters)
-        known, equal = await _compare(move, files, there)
+        known, equal = await _compare(move, files, there.files)
         send = differing(files, there.files, request.sync, equal=equal)
-        come = await listing.look(shell(move.destination), part, where=move.destination.location.place)
+        part, come = paths[1 + inside], parts[inside]
         fetch = differing(send, come.files, "mtime")
         folders = () if request.files else tuple(set(empty_folders(source)) - set(there.folders))
         left = (f"Left out: {source.links} symbolic links, sockets or devices",) if source.links else ()
         again = (f"{len(send) - len(fetch)} files had come already",) if len(fetch) < len(send) else ()
-        return Work(move, part, single, send, fetch, files, folders, known), (*left, *again)
+        return Work(move, part, single, send, fetch, files, folders, known, come.files, there.files), (*left, *again)
 
     async def _verify(self, work: Work) -> tuple[str, ...]:
         """Nothing is placed but what was wanted, as it was at the source. Raises DataProblem."""
-        move, place = work.move, work.move.destination.location.place
-        names = [] if work.single else list(work.send)
-        source, come = await asyncio.gather(
-            look_at(move.source, names), listing.look(work.destination, work.part, where=place)
-        )
+        move, verify = work.move, work.move.transfer.request.verify
+        source, come = await asyncio.gather(*self._last_looks(work))
         if work.send and {path: source.files.get(path) for path in work.send} != dict(work.send):
             await self.cancel(move)
             raise DataProblem(
@@ -189,29 +192,36 @@ class ShellMover(abc.ABC):
             path for path, entry in work.send.items() if path not in come.files or come.files[path].bytes != entry.bytes
         ]
         wrong += [path for path in come.files if path not in work.send]
-        if not wrong and move.transfer.request.verify:
-            wrong = await self._compare_digests(work)
+        if not wrong and verify:
+            wrong = await self._compare_digests(work, {**work.known, **source.digests}, come.digests)
         if wrong:
             await self.cancel(move)
             raise _corrupt(work, wrong)
-        if not move.transfer.request.verify:
+        await _remember(work, come.files)
+        if not verify:
             return (f"Verified: {len(work.send)} files, by their sizes",)
         return (f"Verified: {len(work.send)} files, by SHA-256",)
 
-    async def _compare_digests(self, work: Work) -> list[str]:
+    def _last_looks(self, work: Work) -> tuple[Awaitable[Listing], Awaitable[Listing]]:
+        """Both ends once more, with digests where they shall be compared."""
         move, names = work.move, list(work.send)
         total = sum(entry.bytes for entry in work.send.values())
-        missing = [name for name in names if name not in work.known]
-        made, arrived = await asyncio.gather(
-            listing.digests(
-                work.source, move.source.path, missing, total_bytes=total, where=move.source.location.place
-            ),
-            listing.digests(
-                work.destination, work.part, names, total_bytes=total, where=move.destination.location.place
-            ),
-        )
-        whole = {**work.known, **made}
-        wrong = [name for name in names if whole[name] != arrived[name]]
+        digest = names if move.transfer.request.verify else ()
+        source = listing.look(
+            work.source, move.source.path, files=() if work.single else names, where=move.source.location.place,
+            digest=() if work.known.keys() >= work.send.keys() else digest, timeout_s=listing.patience(total),
+        )  # fmt: skip
+        come = listing.look(
+            work.destination, work.part, where=move.destination.location.place, digest=digest,
+            timeout_s=listing.patience(total),
+        )  # fmt: skip
+        return source, come
+
+    async def _compare_digests(self, work: Work, whole: Mapping[str, str], arrived: Mapping[str, str]) -> list[str]:
+        move = work.move
+        for end, path, made in ((move.source, move.source.path, whole), (move.destination, work.part, arrived)):
+            listing.check_digests(made, work.send, path, end.location.place)
+        wrong = [name for name in work.send if whole[name] != arrived[name]]
         if not wrong and len(whole) == len(work.wanted):
             await move.keep(digest=listing.tree_digest(whole))
         return wrong
@@ -228,20 +238,30 @@ def _corrupt(work: Work, wrong: list[str]) -> DataProblem:
     )  # fmt: skip
 
 
-async def _compare(move: Move, files: Mapping[str, Entry], there: Listing) -> tuple[dict[str, str], set[str]]:
-    """Digests at the source of what could be the same, and the names of those that are."""
-    names = to_compare(files, there.files, move.transfer.request.sync)
+async def _remember(work: Work, come: Mapping[str, Entry]) -> None:
+    """Note what both ends look like where all of it is now known to be the same by checksum."""
+    request, skipped = work.move.transfer.request, len(work.wanted) - len(work.send)
+    if (request.verify or not work.send) and (request.sync == "checksum" or not skipped):
+        after = {path: come[path] if path in work.send else work.there[path] for path in work.wanted}
+        await work.move.keep(compared=(listing.fingerprint(work.wanted), listing.fingerprint(after)))
+
+
+async def _compare(
+    move: Move, files: Mapping[str, Entry], there: Mapping[str, Entry]
+) -> tuple[dict[str, str], set[str]]:
+    """Digests at the source of what could be the same, and the names of those that are.
+
+    Where nothing has changed since all of it was found the same, nothing is read: a change of the content that leaves
+    both size and time as they were is no change that a program makes by writing.
+    """
+    names = to_compare(files, there, move.transfer.request.sync)
+    if len(names) == len(files) > 0 and move.transfer.compared is not None:
+        now = (listing.fingerprint(files), listing.fingerprint({path: there[path] for path in files}))
+        if now == move.transfer.compared:
+            return {}, set(names)
     total = sum(files[name].bytes for name in names)
     made, others = await asyncio.gather(*(
         listing.digests(shell(end), end.path, names, total_bytes=total, where=end.location.place)
         for end in (move.source, move.destination)
     ))  # fmt: skip
     return made, {name for name in names if made[name] == others[name]}
-
-
-async def _make_folders(work: Work) -> None:
-    if work.folders:
-        script = f"mkdir -p -- {shlex.quote(work.part)} && cd -- {shlex.quote(work.part)} || exit\n"
-        script += "while IFS= read -r -d '' f; do mkdir -p -- \"./$f\" || exit; done"
-        names = b"".join(os.fsencode(folder) + b"\0" for folder in work.folders)
-        await work.destination.run(script, stdin=names, timeout_s=600.0)

@@ -8,6 +8,7 @@ from jupyter_diamond.engine.batch import Batch, newest
 from jupyter_diamond.engine.heal import segments
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.model import attempt_files as files
+from jupyter_diamond.model.data import data_variable
 from jupyter_diamond.model.jobs import Dialect, JobArray, JobRequest
 from jupyter_diamond.model.task import TaskRequest
 
@@ -23,8 +24,12 @@ def job_request(request: TaskRequest, batch: Batch, link: SiteLink, *, at_once: 
     if sees_files and request.cwd:
         options += ["--cwd", request.cwd]
     options += segments.runner_options(batch.lead, attempt.folder or "")
+    for staged in attempt.staged:
+        options += ["--data", f"{staged.name}={staged.path}"]
     for out in request.envelope.stage_out:
         options += ["--keep", out.pattern]
+    if request.envelope.stage_out and attempt.n > 1:  # what its attempts before left counts, too
+        options += ["--since", f"{batch.lead.attempts[0].created_at.timestamp():.0f}"]
     if batch.lead.member is not None and not batch.is_array:
         options += ["--member", str(batch.lead.member.index)]
     partition, qos, dialect = attempt.partition, request.envelope.qos, Dialect()
@@ -33,6 +38,7 @@ def job_request(request: TaskRequest, batch: Batch, link: SiteLink, *, at_once: 
     return JobRequest(
         token=batch.token, name=request.name, folder=batch.folder, size=attempt.size,
         partition=partition, account=attempt.account, qos=qos, modules=site.modules,
+        env={data_variable(staged.name): staged.path for staged in attempt.staged},
         dialect=dialect.model_copy(update={"options": site.options}), **segments.warning(batch.lead),
         **_words(batch, [python, files.RUNNER], options, at_once),
     )  # fmt: skip

@@ -73,6 +73,8 @@ class Planner:
         self._said: dict[_Asked, tuple[float, float | None]] = {}
         self.environments: Callable[[Envelope, World], Awaitable[World]] | None = None
         """Set by the service: what is known of the environment that a task names, site by site."""
+        self.data: Callable[[Envelope, World], Awaitable[World]] | None = None
+        """Set by the service: what is known of the data that it needs."""
 
     @property
     def caps(self) -> tuple[SpendingCap, ...]:
@@ -120,6 +122,8 @@ class Planner:
         world = await self._budget.world(world, task=follows, by=by)
         if envelope.env is not None and self.environments is not None:
             world = await self.environments(envelope, world)
+        if envelope.stage_in and self.data is not None:
+            world = await self.data(envelope, world)
         if follows is not None and (wrong := mismatched(follows)):
             world = replace(world, mismatched=wrong)
         healing = follows.healing if follows is not None else healing or Healing()

@@ -7,7 +7,9 @@ from typing import Protocol
 
 from jupyter_diamond.engine.batch import Batch
 from jupyter_diamond.engine.link import SiteLink
+from jupyter_diamond.errors import DataProblem, DiamondError
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.healing import FailureClass
 from jupyter_diamond.model.jobs import JobRequest
 from jupyter_diamond.model.task import Task
 
@@ -69,3 +71,8 @@ class Readying:
 
     def _for(self, batch: Batch) -> list[Readiness]:
         return [kind for kind in self._kinds if kind.concerns(batch.lead.envelope)]
+
+
+def of_data(problem: DiamondError) -> dict[str, FailureClass]:
+    """What an attempt's end says of a problem that is one of its data, whatever the words of it."""
+    return {"failure": "data"} if isinstance(problem, DataProblem) else {}

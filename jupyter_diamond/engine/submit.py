@@ -20,7 +20,7 @@ from jupyter_diamond.engine.job_request import job_request
 from jupyter_diamond.engine.ledger import Each, Ledger
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.pace import Pace, rest
-from jupyter_diamond.engine.readiness import Readying
+from jupyter_diamond.engine.readiness import Readying, of_data
 from jupyter_diamond.engine.spool import Spool
 from jupyter_diamond.engine.stage import (
     SubmitAnswer,
@@ -42,6 +42,7 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.settings import DiamondEngine
 
+_CHANGE = "Change the request, or choose another site with --site."
 _LOOKING = (State.SUBMITTING, State.SUBMIT_UNKNOWN)
 
 
@@ -362,8 +363,8 @@ class Submitter:
         if isinstance(problem, NotFound):
             advice = "Run the cell again."
         ending: dict[str, Any] = {
-            "cause": problem.message, "evidence": problem.evidence,
-            "next": advice or "Change the request, or choose another site with --site.",
+            "cause": problem.message, "evidence": problem.evidence, **of_data(problem),
+            "next": advice or getattr(problem, "advice", "") or _CHANGE,
         }  # fmt: skip
         if batch.attempt.may_come:
             # the reason is kept first: once the attempt is closed, nobody can be asked for it again

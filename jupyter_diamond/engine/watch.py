@@ -8,12 +8,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from jupyter_diamond.engine import attempt_folder
 from jupyter_diamond.engine.arrivals import Arrivals
 from jupyter_diamond.engine.attempt_folder import Seen
 from jupyter_diamond.engine.batch import Inputs, newest
 from jupyter_diamond.engine.claims import Claims, claims_of
 from jupyter_diamond.engine.far_look import FarLooks
+from jupyter_diamond.engine.heal.away import read_end
 from jupyter_diamond.engine.heal.endings import End, Endings
 from jupyter_diamond.engine.heal.healer import Healer
 from jupyter_diamond.engine.ledger import Ledger
@@ -31,7 +31,6 @@ from jupyter_diamond.errors import SchedulerError, TransportError
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.jobs import JobRow, NativeJob
-from jupyter_diamond.model.manifest import EndFile, Manifest
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.settings import DiamondEngine
@@ -85,7 +84,9 @@ class SiteWatcher:
             elif task.version >= known.task.version:
                 known.task = task
                 known.hurry.set()
-        self._arrivals.begin([self.watched[task.id] for task in tasks], inputs)
+        taken = [self.watched[task.id] for task in tasks]
+        self._arrivals.begin(taken, inputs)
+        self._endings.resume(taken)
         self._wake()
 
     def _brought(self, task: Task) -> None:
@@ -113,6 +114,7 @@ class SiteWatcher:
     async def run(self) -> None:
         """Work until cancelled. Files and questions have a loop each: a hanging scheduler never delays a result."""
         self._arrivals.begin(self.watched.values())  # it may have been interrupted
+        self._endings.resume(self.watched.values())
         look_loop = self._look_loop if self.link.transport.shares_files else self._far_looks().run
         loops = [
             asyncio.create_task(self._ask_loop(), name=f"diamond-ask-{self.link.name}"),
@@ -176,7 +178,7 @@ class SiteWatcher:
         return [known for known in self._jobs() if known.end is None]
 
     def _jobs(self) -> list[Watched]:
-        return [known for known in self.watched.values() if known.native is not None]
+        return [known for known in self.watched.values() if known.native is not None and not known.job_over]
 
     def _file_wait(self) -> float:
         """How long until the next look: short while something is about to happen, longer for long waits."""
@@ -313,7 +315,7 @@ class SiteWatcher:
         if row is not None and row.state.terminal:
             if _never_ran(attempt, row) and await self._follows(known, claims.others.get(known.task.id)):
                 return None
-            await self._read_end(known)
+            await read_end(known, self.link)
             changes = final(
                 row, known.end, known.manifest, attempt=attempt, cancelled_by=known.task.cancel_requested_by
             )
@@ -347,16 +349,6 @@ class SiteWatcher:
         known.task = await self.ledger.update(known.task, "attempt.submitted", told, native=job)
         return True
 
-    async def _read_end(self, known: Watched) -> None:
-        """The end-file and the receipt, read once more now that nothing can follow them."""
-        folder = newest(known.task).folder
-        if folder is None or known.end is not None:
-            return
-        data = await self.link.read(f"{folder}/{files.END}")
-        known.end = attempt_folder.parse(EndFile, data) if data is not None else None
-        receipt = await self.link.read(f"{folder}/{files.MANIFEST}") if known.end is not None else None
-        known.manifest = attempt_folder.parse(Manifest, receipt) if receipt is not None else None
-
     async def _silent(self, known: Watched, now: float) -> End | None:
         if known.queue_row is not None and not known.queue_row.state.terminal:
             return None  # accounting lags behind the queue, which still has the job
@@ -375,7 +367,7 @@ class SiteWatcher:
             if gone and known.task.id not in claims.own:
                 return End(known, never_started(known.task.cancel_requested_by, now=now_at))
             if silent_s >= self.settings.lost_after_s:
-                await self._read_end(known)
+                await read_end(known, self.link)
                 return End(known, lost(known.end, now=now_at, silent_s=silent_s))
         if silent_s > _SILENT_S and known.end is None and attempt.state is not State.UNKNOWN:
             known.task = await self.ledger.update(

@@ -11,6 +11,7 @@ from jupyter_diamond.engine.news.log_ear import LogEar
 from jupyter_diamond.engine.pace import Pace
 from jupyter_diamond.model.jobs import JobRow, NativeJob
 from jupyter_diamond.model.manifest import EndFile, Manifest
+from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 
 _ACCOUNTING_FIRST_S = 0.25
@@ -54,6 +55,11 @@ class Watched:
     def native(self) -> NativeJob | None:
         """The job's id, once there is one. The shortest way to it: each look at a site asks for thousands of them."""
         return self.task.attempts[-1].native
+
+    @property
+    def job_over(self) -> bool:
+        """Its job has ended, and only what it left is still brought away: no scheduler is asked about it any more."""
+        return self.task.attempts[-1].state is State.STAGING_OUT
 
     @property
     def log_from(self) -> int | None:

@@ -121,11 +121,12 @@ class Globus:
         async with self._turn:
             return await asyncio.to_thread(self._begin, callback)
 
-    async def door(self) -> str:
-        """A link that begins the login that is wanted now; empty where only the environment can give one.
+    async def door(self, service: str) -> str:
+        """A link that begins the login that is wanted now, for a service too; empty where the environment has it.
 
         Through the browser only where it is known how a browser reaches this server: the Diamond sidebar knows better.
         """
+        self._wants = merged(self._wants, {"resource_server": service})
         found, _ = await asyncio.to_thread(self._found)
         web = "web" in found.ways and self.public_url
         try:

@@ -10,6 +10,13 @@ from pydantic import Field, field_validator, model_validator
 from .base import UtcTime, Value
 
 DATA_NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$"
+
+
+def data_variable(name: str) -> str:
+    """The environment variable that holds a dataset's path in a job: ``DIAMOND_DATA_IMAGENET``."""
+    return "DIAMOND_DATA_" + name.upper().replace("-", "_").replace(".", "_")
+
+
 PlaceKind = Literal["site", "globus", "home"]
 
 

@@ -21,6 +21,7 @@ TransferState = Literal[
 """``stalled``: active, and nothing has moved, or only faults came, for minutes. ``needs_you``: a login, a consent or a
 session that only the user can give. ``placing``: everything is there under its temporary name, and is renamed."""
 
+NeedKind = Literal["login", "missing", "permission", "no_way", "offline", "session"]
 ENDED: frozenset[TransferState] = frozenset({"succeeded", "failed", "cancelled"})
 SyncLevel = Literal["exists", "size", "mtime", "checksum"]
 Purpose = Literal["stage_in", "stage_out", "user", "agent"]
@@ -95,6 +96,9 @@ class Transfer(Value):
     evidence: tuple[str, ...] = ()
     digest: str | None = None
     """``sha256:…`` over what arrived, where it was made."""
+    compared: tuple[str, str] | None = None
+    """What tells cheaply whether anything has changed at source and destination (names, sizes, times) since the last
+    time that all of it was found the same by checksum: then nothing is read again."""
     log: tuple[str, ...] = ()
     """What was done, one line a step, the newest last; at most 200."""
     cancel_requested_by: str | None = None
@@ -112,9 +116,23 @@ class Transfer(Value):
         return self.state in ENDED
 
 
+class TransferNeed(Value):
+    """What must be given, or known, before something moves. ``blocks`` False: it goes now, and may not go later.
+
+    ``login``: a login or a consent, which ``link`` begins. ``session``: a login is good for that collection for a while
+    only, so what runs unattended will stop and ask.
+    """
+
+    kind: NeedKind
+    sentence: str
+    link: str = ""
+    blocks: bool = True
+
+
 class TransferPlan(Value):
     """How something would move between two places. ``rate`` is bytes a second, as observed; None: nothing was yet."""
 
     mover: MoverKind
     why: str
     rate: float | None = None
+    needs: tuple[TransferNeed, ...] = ()

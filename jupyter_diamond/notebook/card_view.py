@@ -106,9 +106,7 @@ def card_view(
     """The view of a task."""
     here, attempt = here or KernelSide(), task.attempt
     ended = task.state.terminal
-    # A result may overtake the scheduler's word: nothing runs any more, how it ended is not known yet.
-    brought = here.result_here and not ended and task.state is not State.STAGING_OUT
-    state = State.COMPLETING if brought else task.state
+    state = _shown(task, here)
     look, ready = LOOK[state], here.result_here or _ready(task)
     return CardView(
         task_id=task.id,
@@ -185,9 +183,15 @@ def what_and_next(view: CardView) -> str:
     return f"{said} {view['action']}".strip()
 
 
+def _shown(task: Task, here: KernelSide) -> State:
+    """A result may overtake the scheduler's word: nothing runs any more, how it ended is not known yet."""
+    overtaken = here.result_here and not task.state.terminal and task.state is not State.STAGING_OUT
+    return State.COMPLETING if overtaken else task.state
+
+
 def _started_at(task: Task, attempt: Attempt | None) -> float | None:
     """When the clock that ticks on the card began; None while none ticks."""
-    if task.phase is not Phase.RUNNING or attempt is None or attempt.started_at is None:
+    if task.phase is not Phase.RUNNING or attempt is None or attempt.started_at is None or attempt.ended_at is not None:
         return None
     return attempt.started_at.timestamp()
 
@@ -267,6 +271,8 @@ def _sentence(task: Task, attempt: Attempt | None, now: datetime) -> str:
         said = _REASON[attempt.reason_class] if attempt.reason_class else ""
         reason = f"{attempt.site} says {attempt.reason}" if attempt.reason else ""
         return task.cause or ": ".join(part for part in (said, reason) if part)
+    if task.state is State.STAGING_IN and task.envelope.env is not None and not attempt.staged:
+        return task.cause or f"The environment {task.envelope.env.name} is being made ready there."
     if task.state in (State.UNKNOWN, State.SUBMIT_UNKNOWN):
         return task.cause or f"asking {attempt.site} since {wall_clock(attempt.state_since, now)}"
     return task.cause

@@ -14,6 +14,7 @@ from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.draft import Draft, DraftRequest
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.environment import Environment
 from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart, LoginWay
@@ -28,11 +29,12 @@ from .approval_calls import ApprovalCalls
 from .calls import parsed, part
 from .data_calls import DataCalls
 from .group_calls import GroupCalls
+from .receipt_calls import ReceiptCalls
 
 _SUMMARIES = TypeAdapter(tuple[TaskSummary, ...])
 
 
-class DiamondClient(GroupCalls, ApprovalCalls, DataCalls):
+class DiamondClient(GroupCalls, ApprovalCalls, DataCalls, ReceiptCalls):
     """One per kernel, used from any thread."""
 
     def __enter__(self) -> DiamondClient:  # noqa: PYI034 - Self needs Python 3.11
@@ -72,9 +74,15 @@ class DiamondClient(GroupCalls, ApprovalCalls, DataCalls):
         """What tasks cost in the last days, what is reserved, and what stands against the caps."""
         return self._get(Charges, "charges", {"days": days, "tasks": str(tasks).lower()})
 
-    def interpreter(self, site: str, modules: tuple[str, ...], python: str | None = None) -> Interpreter:
-        """What would run the cell at a site, and which of the modules cannot be imported there."""
-        return self._post(Interpreter, f"sites/{part(site)}/interpreter", {"python": python, "modules": list(modules)})
+    def interpreter(
+        self, site: str, modules: tuple[str, ...], python: str | None = None, env: Environment | None = None,
+        packages: tuple[str, ...] = (),
+    ) -> Interpreter:  # fmt: skip
+        """What would run the cell at a site, which of the modules it lacks there, and its versions of packages."""
+        asked: dict[str, Any] = {"python": python, "modules": list(modules), "packages": list(packages)}
+        if env is not None:
+            asked["env"] = env.model_dump(mode="json")
+        return self._post(Interpreter, f"sites/{part(site)}/interpreter", asked)
 
     def plan(self, envelope: Envelope, *, members: int = 1, at_once: int | None = None) -> Decision:
         """Where it would go now, or how a round of so many would be shared out; nothing is started."""

@@ -41,9 +41,10 @@ class DataCalls(Calls):
         """Forget a name; its files stay."""
         return parsed(Dataset, self._call("DELETE", f"data/{part(name)}"))
 
-    def data_listing(self, name: str, site: str) -> Listing:
-        """What the copy at a site holds."""
-        return parsed(Listing, self._call("GET", f"data/{part(name)}/listing", params={"site": site}, timeout=_LOOK_S))
+    def data_listing(self, name: str, location: str) -> Listing:
+        """What the copy at a location holds now."""
+        asked = {"location": location}
+        return parsed(Listing, self._call("GET", f"data/{part(name)}/listing", params=asked, timeout=_LOOK_S))
 
     def drop_data(self, name: str, location: str, listing: str) -> Dataset:
         """Delete a copy that a stage-in made, where it is still what was listed."""

@@ -9,11 +9,10 @@ from jupyter_diamond.errors import InvalidRequest
 
 from .data_tables import data_table, transfers_table
 from .data_verbs import begin, data_said, staged_at, transfer_said, written_here
-from .data_words import MOVER, dataset_text, listing_text
+from .data_words import dataset_text, listing_text, plan_text
 from .session import Session
 from .text import Text
 from .transfer_handle import TransferHandle
-from .vocabulary import byte_size
 
 DATA, TRANSFER = "%diamond data", "%diamond transfer"
 
@@ -41,7 +40,7 @@ def drop(session: Session, name: str, site: str, listing: str | None, prog: str)
     client = session.client
     copy = staged_at(client.dataset(name), site)
     if listing is None:
-        found = client.data_listing(name, site)
+        found = client.data_listing(name, str(copy.location))
         return f"{listing_text(found)}\nTo delete it: {prog} drop {name} {site} --listing {found.digest}"
     client.drop_data(name, str(copy.location), listing)
     return f"The copy of {name} at {site} is deleted. A stage-in makes it again where a task needs it."
@@ -60,8 +59,6 @@ def transfer(session: Session, said: Any) -> Any:
     if said.dry_run:
         if said.wait:
             raise InvalidRequest("--dry-run moves nothing, so there is nothing to wait for; leave one of them out.")
-        plan = client.plan_transfer(written_here(source), written_here(destination))
-        rate = "" if plan.rate is None else f" Lately {byte_size(int(plan.rate))}/s between the two."
-        return Text(f"By {MOVER[plan.mover]}: {plan.why}{rate}")
+        return Text(plan_text(client.plan_transfer(written_here(source), written_here(destination))))
     handle = TransferHandle(session, begin(client, source, destination, said))
     return handle.wait() if said.wait else handle

@@ -8,12 +8,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from jupyter_diamond.model.data import Dataset, DataSize, Listing, Location, Replica, ReplicaState
-from jupyter_diamond.model.transfer import Progress, Transfer, TransferRequest
+from jupyter_diamond.model.transfer import Progress, Transfer, TransferPlan, TransferRequest
 from jupyter_diamond.placement import words
 
 from .vocabulary import GLYPH, TRANSFER, age, byte_size, span_of_time, wall_clock
 
 BAR = 20
+CODE = "Open the page; where it shows a code, %diamond login takes it."
 PURGE_SOON = timedelta(days=7)
 REPLICA: dict[ReplicaState, str] = {
     "here": "there", "missing": "missing", "changed": "changed since", "unreadable": "cannot be read",
@@ -74,8 +75,9 @@ def route(request: TransferRequest) -> str:
 
 
 def what_moves(request: TransferRequest) -> str:
-    """The dataset, or the last part of the path."""
-    return request.dataset or request.source.path.rstrip("/").rsplit("/", 1)[-1] or str(request.source)
+    """The dataset, the last part of the path, or ``8 files of it``."""
+    name = request.dataset or request.source.path.rstrip("/").rsplit("/", 1)[-1] or str(request.source)
+    return f"{words.count(len(request.files), 'file')} of {name}" if request.files else name
 
 
 def state_word(transfer: Transfer) -> str:
@@ -162,6 +164,14 @@ def listing_text(listing: Listing, most: int = 20) -> str:
     return "\n".join(lines)
 
 
+def plan_text(plan: TransferPlan) -> str:
+    """By what it would move, and what must be given before that."""
+    rate = "" if plan.rate is None else f" Lately {byte_size(int(plan.rate))}/s between the two."
+    lines = [f"By {MOVER[plan.mover]}: {plan.why}{rate}", *(need.sentence for need in plan.needs)]
+    links = dict.fromkeys(need.link for need in plan.needs if need.link)
+    return "\n".join((*lines, *links, *((CODE,) if links else ())))
+
+
 def transfer_text(transfer: Transfer, now: datetime) -> str:
     """The whole of one: what, from where to where, how, how far, and its log."""
     request = transfer.request
@@ -176,7 +186,8 @@ def transfer_text(transfer: Transfer, now: datetime) -> str:
         ("Globus task", transfer.native_id or "" if transfer.mover == "globus" else ""),
         ("for task", request.task or ""), ("asked by", request.by or ""),
         ("until", "" if transfer.ended else wall_clock(transfer.deadline, now)),
-        ("digest", transfer.digest or ""), ("trouble", said_of(transfer)), ("open", transfer.link),
+        ("digest", transfer.digest or ""), ("trouble", said_of(transfer)),
+        ("open", f"{transfer.link}\n{CODE}" if transfer.link else ""),
         ("log", "\n".join(transfer.log[-20:])), ("evidence", "\n".join(transfer.evidence)),
     ]  # fmt: skip
     width = max(len(name) for name, value in facts if value)

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jupyter_diamond.errors import CaptureRefused, DiamondError, InvalidRequest, NotFound
 from jupyter_diamond.model.group import Group, MemberSummary
+from jupyter_diamond.model.receipt import Crate
 from jupyter_diamond.model.states import State
 
 from .card import Card
@@ -24,6 +26,7 @@ from .group_words import failures, numbers, state_of
 from .handle import FOLLOW_S, TaskHandle
 from .session import Session
 from .tables import events_table
+from .task_files import Files, export_folder, fetched, files_of_group
 from .text import Text
 from .verdict_text import Verdict, shown
 
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
 
 class GroupHandle:
     """A group: ``len(fit)``, ``fit[17]``, ``for task in fit``, ``wait()``, ``results()``, ``failed``, ``states``,
-    ``cancel()``, ``hold()``, ``release()``, ``replan()``, ``explain()``, ``events()``, ``timeline()``, ``await``.
+    ``cancel()``, ``hold()``, ``release()``, ``replan()``, ``explain()``, ``events()``, ``timeline()``, ``files``,
+    ``fetch()``, ``export()``, ``await``.
 
     It can be made again at any time, also after a kernel restart: ``diamond.task("fit")``.
     """
@@ -177,6 +181,25 @@ class GroupHandle:
         wrong = [index for each in failures(members) for index in each.indices]
         first = wrong[0] if wrong else (members[0].index if members else 0)
         raise InvalidRequest(f"{self.name} has {len(self)} logs, one a member: %diamond logs {self.name}[{first}].")
+
+    # -- what its members left ---------------------------------------------------------------------------------
+
+    @property
+    def files(self) -> Files:
+        """The files of all members that have ended: a list that shows as a table, with the member's number."""
+        return files_of_group(self._session.client, self.id)
+
+    def fetch(self, *patterns: str, to: str | Path | None = None) -> list[Path]:
+        """Bring the files that patterns name, each member's to a folder of its number: ``fit/0003/ckpt/1.pt``.
+
+        :raises NotFound: no file is named by them.
+        """
+        return fetched(self._session, self.files, patterns, Path(to or self.name).expanduser(), by_member=True)
+
+    def export(self, folder: str | Path | None = None, *, copy: int | None = None) -> Crate:
+        """Write all members that have begun as one RO-Crate; ``copy`` as for a task."""
+        to = export_folder(self.name, folder)
+        return self._session.client.crate(self.id, to, copy_bytes=copy, group=True)
 
     # -- being woken -------------------------------------------------------------------------------------------
 

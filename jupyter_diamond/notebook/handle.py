@@ -7,9 +7,11 @@ import time
 from collections.abc import Generator
 from contextlib import suppress
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, NoReturn
 
 from jupyter_diamond.errors import CaptureRefused, DiamondError, InvalidRequest, ResultTimeout
+from jupyter_diamond.model.receipt import Crate
 from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Task
 
@@ -19,7 +21,9 @@ from .charge_text import TaskCharge
 from .conditions import condition
 from .consumers import Callback
 from .explanation import Explanation
+from .receipt_text import Manifest
 from .session import Session
+from .task_files import Files, export_folder, fetched
 from .text import Text
 from .timeline import every_event, story
 from .verdict_text import Verdict, shown
@@ -30,7 +34,7 @@ LOG_BYTES = 1 << 20
 
 class TaskHandle:
     """One task: ``result()``, ``wait()``, ``logs()``, ``cancel()``, ``replan()``, ``hold()``, ``release()``,
-    ``explain()``, ``timeline()``, ``state``, ``await``.
+    ``explain()``, ``timeline()``, ``manifest``, ``files``, ``fetch()``, ``export()``, ``state``, ``await``.
 
     It can be made again at any time, also after a kernel restart: ``diamond.task("fit")``.
     """
@@ -215,6 +219,40 @@ class TaskHandle:
         """Its attempts with the reason for each, and what happened, oldest first."""
         client = self._session.client
         return Text(story(client.task(self.id), every_event(client, self.id), datetime.now(timezone.utc)))
+
+    # -- what it left ------------------------------------------------------------------------------------------
+
+    @property
+    def manifest(self) -> Manifest:
+        """Its receipt, read now: where it ran, how it ended, what it took, what it left, and what can be done next."""
+        return self.receipt()
+
+    def receipt(self, attempt: int | None = None) -> Manifest:
+        """The receipt of an attempt by its number; of the newest by default."""
+        return Manifest(self._session.client.receipt(self.id, attempt))
+
+    @property
+    def files(self) -> Files:
+        """The files that it left and ``--stage-out`` names, its values and its log: a list that shows as a table."""
+        return Files([self._session.client.files(self.id)])
+
+    def fetch(self, *patterns: str, to: str | Path | None = None, attempt: int | None = None) -> list[Path]:
+        """Bring the files that patterns name, ``fit.fetch("ckpt/*.pt")``, to ``to`` (a folder of its name); all of them
+        without a pattern. What is here already with that digest is not sent again.
+
+        :raises NotFound: no file is named by them.
+        :raises ResultUnavailable: a file has been changed at its site since its receipt was written.
+        """
+        found = Files([self._session.client.files(self.id, attempt)])
+        return fetched(self._session, found, patterns, Path(to or self.name).expanduser())
+
+    def export(self, folder: str | Path | None = None, *, copy: int | None = None) -> Crate:
+        """Write what is known of it, and its smaller files, as an RO-Crate that other people and programs can read.
+
+        ``copy``: files up to so many bytes are copied into it; larger ones are named with their digests.
+        """
+        to = export_folder(self.name, folder)
+        return self._session.client.crate(self.id, to, copy_bytes=copy)
 
     def explain(self) -> Explanation:
         """Why it went where it went: the decision that was stored when it was sent, not a new one.

@@ -39,6 +39,8 @@ from .options import (
     submit_parser,
 )
 from .prompt import ask_code
+from .receipt_magics import brought, exported, manifest
+from .receipt_options import receipt_parsers
 from .session import Session, start
 from .tables import captured_table, events_table, idle_table, idle_text, members_table
 from .text import Text
@@ -60,6 +62,10 @@ HELP = """Your clusters as one pool.
 %diamond task T           one task, by name or id: its story, and a live card; also a sweep (fit) or its member (fit[3])
 %diamond logs T           the job's log (--tail N lines, --follow until it ends)
 %diamond result T         what it returned; of a sweep a DataFrame, a row a member
+%diamond manifest T       its receipt: where, how it ended, what it took, what it left (--attempt N)
+%diamond files T          the files that it left, with size and digest
+%diamond fetch T 'P'      bring the files that a pattern names: 'ckpt/*.pt' (--to FOLDER)
+%diamond export T         all of it as an RO-Crate for other people (T FOLDER, --copy 100M)
 %diamond cancel T         ask its site to end it
 %diamond replan T         plan it anew while it waits (--unpin: not bound to the place that you had named)
 %diamond hold T           submit nothing of it for now; %diamond release T lets it go on
@@ -136,6 +142,7 @@ def parsers() -> dict[str, OptionParser]:
         "logs": _parser("logs", "The job's log.", task=True),
         "result": _parser("result", "What the task returned; waits for it.", task=True),
         "cancel": _parser("cancel", "Ask the task's site to end it.", task=True),
+        **receipt_parsers(_parser),
         **_waiting_parsers(),
         **data_parsers(),
         "explain": _parser("explain", "The stored decision: why it went where it went.", task=True),
@@ -177,6 +184,10 @@ class DiamondMagics(Magics):
             "task": self._task,
             "logs": lambda said: api.task(said.T).logs(follow=said.follow, tail=said.tail),
             "result": self._result,
+            "manifest": lambda said: manifest(api.task(said.T), said),
+            "files": lambda said: api.task(said.T).files,
+            "fetch": lambda said: brought(api.task(said.T), said),
+            "export": lambda said: exported(api.task(said.T), said),
             "cancel": lambda said: api.task(said.T).cancel(),
             "replan": lambda said: api.task(said.T).replan(unpin=said.unpin),
             "hold": lambda said: api.task(said.T).hold(),
@@ -203,6 +214,7 @@ class DiamondMagics(Magics):
     @cell_magic
     def diamond_submit(self, line: str, cell: str) -> None:
         """Replaced by the options' help when the extension is loaded."""
+        from .differences import differences_table
         from .submit import DryRun, describe, submit
 
         if asks_for_help(line.split()):
@@ -214,6 +226,8 @@ class DiamondMagics(Magics):
             if done.sweep is not None:
                 _show(members_table(done.sweep.members))
             _show(captured_table(done.captured.captured))
+            if done.differences:
+                _show(differences_table(done.differences))
             _show(Explanation(done.decision))
 
     def _run(self, command: str, rest: str) -> Any:

@@ -19,6 +19,7 @@ from jupyter_diamond.model.healing import Healing, Signal
 from jupyter_diamond.model.task import Language
 from jupyter_diamond.parsing import durations
 from jupyter_diamond.parsing.envelopes import EXAMPLES, NEEDS
+from jupyter_diamond.parsing.environments import is_file
 
 from .data_verbs import DATA_ABOUT, TRANSFER_ABOUT, add_data_words, add_transfer_words
 from .needs import add_needs, envelope_of
@@ -163,8 +164,14 @@ def charges_parser() -> OptionParser:
 
 def data_parsers() -> dict[str, OptionParser]:
     """The grammar of ``%diamond data`` and ``%diamond transfer``."""
-    data = OptionParser(prog="%diamond data", add_help=False, allow_abbrev=False, description=DATA_ABOUT)
-    transfer = OptionParser(prog="%diamond transfer", add_help=False, allow_abbrev=False, description=TRANSFER_ABOUT)
+    data = OptionParser(
+        prog="%diamond data", add_help=False, allow_abbrev=False, description=DATA_ABOUT,
+        usage="%%diamond data [add NAME LOCATION | show NAME | check NAME | remove NAME | drop NAME SITE] [options]",
+    )  # fmt: skip
+    transfer = OptionParser(
+        prog="%diamond transfer", add_help=False, allow_abbrev=False, description=TRANSFER_ABOUT,
+        usage="%%diamond transfer [SRC DST | show X | cancel X | again X] [options]",
+    )  # fmt: skip
     add_data_words(data)
     add_transfer_words(transfer)
     return {"data": data, "transfer": transfer}
@@ -256,12 +263,12 @@ def import_parser() -> OptionParser:
 
 
 def given_options(said: argparse.Namespace) -> dict[str, str]:
-    """Of the options that say what a job needs, those that were set, by their names."""
+    """Of the options that say what a job needs, those that were set, by their names; without a file that is here."""
     found = {name: getattr(said, name.replace("-", "_"), None) for name in NEEDS}
     return {
         name: "" if value is True else shlex.join(value) if isinstance(value, list) else str(value)
         for name, value in found.items()
-        if value is not None and value is not False
+        if value is not None and value is not False and not (name == "env" and is_file(str(value)))
     }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.environment import Environment
 from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.task import Task
 from jupyter_diamond.model.views import Interpreter, Limits
@@ -27,6 +28,7 @@ NOTEBOOK = "JPY_SESSION_NAME"
 if TYPE_CHECKING:
     from .wall import LiveWall
 
+_Asked = tuple[str, tuple[str, ...], Environment | None, tuple[str, ...]]
 INTERPRETER_S = 600.0
 """How long a site's answer about its interpreter is good for."""
 
@@ -44,7 +46,7 @@ class Session:
         self.consumers = Consumers(self.client, shell)
         self._wall: LiveWall | None = None
         self._limits: Limits | None = None
-        self._interpreters: dict[tuple[str, tuple[str, ...]], tuple[float, Interpreter]] = {}
+        self._interpreters: dict[_Asked, tuple[float, Interpreter]] = {}
 
     def limits(self) -> Limits:
         """What may travel with a cell, as the server says; asked for once."""
@@ -52,12 +54,17 @@ class Session:
             self._limits = self.client.status().limits
         return self._limits
 
-    def interpreter(self, site: str, modules: tuple[str, ...]) -> Interpreter:
-        """What runs cells at a site; asked for once per site and set of modules, again after ten minutes."""
-        key = (site, tuple(sorted(modules)))
+    def interpreter(
+        self, site: str, modules: tuple[str, ...], env: Environment | None = None, packages: tuple[str, ...] = ()
+    ) -> Interpreter:
+        """What runs cells at a site; asked for once per site and set of modules, again after ten minutes.
+
+        What is still to be built is asked for each time.
+        """
+        key = (site, tuple(sorted(modules)), env, tuple(sorted(packages)))
         known = self._interpreters.get(key)
-        if known is None or time.monotonic() - known[0] > INTERPRETER_S or known[1].missing or known[1].problem:
-            known = (time.monotonic(), self.client.interpreter(site, key[1], sys.executable))
+        if known is None or time.monotonic() - known[0] > INTERPRETER_S or _again(known[1]):
+            known = (time.monotonic(), self.client.interpreter(site, key[1], sys.executable, env, key[3]))
             self._interpreters[key] = known
         return known[1]
 
@@ -145,3 +152,8 @@ def _shell() -> Any | None:
     from IPython.core.getipython import get_ipython
 
     return get_ipython()
+
+
+def _again(told: Interpreter) -> bool:
+    """Whether something is to be done there, after which another answer may come."""
+    return bool(told.missing or told.problem or told.to_build)

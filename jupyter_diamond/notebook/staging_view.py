@@ -9,7 +9,7 @@ from jupyter_diamond.model.states import State
 from jupyter_diamond.model.task import Attempt
 from jupyter_diamond.model.transfer import Transfer
 
-from .data_words import bar, outcome_text, progress_text, said_of, share_done, short_place, state_word, what_moves
+from .data_words import CODE, bar, outcome_text, progress_text, said_of, share_done, short_place, state_word, what_moves
 from .vocabulary import GLYPH, TRANSFER
 
 STAGING = (State.STAGING_IN, State.STAGING_OUT)
@@ -52,6 +52,7 @@ def staging_row(transfer: Transfer) -> StagingRow:
     look = TRANSFER[transfer.state]
     over = transfer.state == "succeeded"
     to = f" to {short_place(transfer.request.destination)}" if transfer.request.purpose == "stage_out" else ""
+    link = transfer.link if transfer.link.startswith(("https://", "http://")) and not transfer.ended else ""
     return StagingRow(
         transfer=transfer.id,
         glyph=GLYPH[look.mark],
@@ -61,8 +62,8 @@ def staging_row(transfer: Transfer) -> StagingRow:
         text=outcome_text(transfer.progress) if over else progress_text(transfer.progress),
         share=share_done(transfer.progress),
         moving=not transfer.ended,
-        sentence=said_of(transfer),
-        link=transfer.link if transfer.link.startswith(("https://", "http://")) and not transfer.ended else "",
+        sentence=f"{said_of(transfer)} {CODE}" if link else said_of(transfer),
+        link=link,
     )
 
 

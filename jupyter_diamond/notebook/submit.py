@@ -16,16 +16,19 @@ from jupyter_diamond.cell.preflight import preflight
 from jupyter_diamond.cell.spec import Statement
 from jupyter_diamond.errors import CaptureRefused, Infeasible, InvalidRequest
 from jupyter_diamond.model.decision import Decision
+from jupyter_diamond.model.environment import PackageDifference
 from jupyter_diamond.model.group import GroupRequest
 from jupyter_diamond.model.task import KernelPython, NotebookCell, TaskRequest
 from jupyter_diamond.model.views import Interpreter
 
+from .differences import differences, distributions, said_of
 from .group_handle import GroupHandle
 from .group_words import group_word
 from .handle import TaskHandle
 from .needs import gpus_of
 from .options import SubmitOptions, parse_submit
 from .session import NOTEBOOK, Session
+from .staging_plan import staging_plan
 from .sweep import Sweep
 from .vocabulary import LOOK
 
@@ -39,6 +42,8 @@ class DryRun:
     decision: Decision
     interpreter: Interpreter | None
     sweep: Sweep | None = None
+    differences: tuple[PackageDifference, ...] = ()
+    staging: tuple[str, ...] = ()
 
 
 def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle | DryRun | None:
@@ -68,11 +73,7 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
     for warning in (*taken.warnings, *segment_notes(options, taken)):
         print(warning)  # noqa: T201 - said above the card
     if options.dry_run:
-        sweep = options.sweep
-        first = sum(1 for member in sweep.members if member.round == 1) if sweep is not None else 1
-        at_once = sweep.at_once if sweep is not None else None
-        decision = session.client.plan(options.envelope, members=max(1, first), at_once=at_once)
-        return DryRun(options.name, taken, decision, _interpreter(session, decision, taken), options.sweep)
+        return _dry_run(session, options, taken)
     if options.language == "python":
         _check_interpreter(session, options, taken)
     bundle = pack(taken)
@@ -86,6 +87,17 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
     return handle
 
 
+def _dry_run(session: Session, options: SubmitOptions, taken: Capture) -> DryRun:
+    """What a submission would come to."""
+    sweep = options.sweep
+    first = sum(1 for member in sweep.members if member.round == 1) if sweep is not None else 1
+    at_once = sweep.at_once if sweep is not None else None
+    decision = session.client.plan(options.envelope, members=max(1, first), at_once=at_once)
+    there, found = _asked(session, decision, taken)
+    moves = tuple(staging_plan(options.envelope, decision, session.client.dataset))
+    return DryRun(options.name, taken, decision, there, sweep, found, moves)
+
+
 def _drafted(session: Session, options: SubmitOptions, taken: Capture, cell: str) -> SubmitOptions:
     """The draft is shown; the options with its envelope."""
     from .drafts import of_capture, show  # reads code: not when the extension is loaded
@@ -93,7 +105,8 @@ def _drafted(session: Session, options: SubmitOptions, taken: Capture, cell: str
     asked = of_capture(taken, cell, words=options.words, given=options.given, model=options.model)
     drafted = session.client.draft(asked)
     show(drafted, f"%%diamond_submit {options.name}", sends=options.draft == "go")
-    return replace(options, envelope=drafted.envelope)
+    env = options.envelope.env  # one that was read from a file has no word that a draft could keep
+    return replace(options, envelope=drafted.envelope.model_copy(update={"env": env or drafted.envelope.env}))
 
 
 def _hand_in(session: Session, options: SubmitOptions, request: TaskRequest, bundle: Bundle) -> TaskHandle:
@@ -157,21 +170,20 @@ def _check_name(session: Session, options: SubmitOptions) -> None:
 
 def _check_interpreter(session: Session, options: SubmitOptions, taken: Capture) -> None:
     """Refuse now what would fail at the site after hours in its queue."""
-    site = options.envelope.site
+    site, env = options.envelope.site, options.envelope.env
     if site is None:
         decision = session.client.plan(options.envelope)
         site = decision.choice.site if decision.choice else None
         if site is None:
             raise Infeasible(decision.sentence)
-    there = session.interpreter(site, taken.spec.requires)
+    here = distributions(taken.spec.requires)
+    there = session.interpreter(site, taken.spec.requires, env, tuple(package for package, _ in here.values()))
     if there.problem:
         raise CaptureRefused(there.problem)
     if there.missing:
-        names = ", ".join(f"`{name}`" for name in there.missing)
-        raise CaptureRefused(
-            f"The cell imports {names}, which {there.executable} at {site} does not have. Install it there, name "
-            "another interpreter for this site, or send the cell elsewhere with --site."
-        )
+        raise CaptureRefused(_lacking(site, there))
+    if said := said_of(differences(taken.spec.requires, here, there), f"{site} ({env.name})" if env else site):
+        print(said)  # noqa: T201 - said above the card
     if taken.spec.same_minor and there.version is not None and there.version[:2] != sys.version_info[:2]:
         names = ", ".join(f"`{name}`" for name in taken.spec.same_minor)
         raise CaptureRefused(
@@ -181,8 +193,31 @@ def _check_interpreter(session: Session, options: SubmitOptions, taken: Capture)
         )
 
 
-def _interpreter(session: Session, decision: Decision, taken: Capture) -> Interpreter | None:
-    return session.interpreter(decision.choice.site, taken.spec.requires) if decision.choice else None
+def _lacking(site: str, there: Interpreter) -> str:
+    names = ", ".join(f"`{name}`" for name in there.missing)
+    if there.environment:
+        return (
+            f"The cell imports {names}, which the environment {there.environment} at {site} does not have. Add it "
+            "there, name another with --env, or list what you need in a file: --env requirements.txt."
+        )
+    return (
+        f"The cell imports {names}, which {there.executable} at {site} does not have. Install it there, name another "
+        "interpreter for this site, have an environment built with --env requirements.txt, or send the cell elsewhere "
+        "with --site."
+    )
+
+
+def _asked(
+    session: Session, decision: Decision, taken: Capture
+) -> tuple[Interpreter | None, tuple[PackageDifference, ...]]:
+    """What would run it at the place that was chosen, and how that differs from this kernel."""
+    if decision.choice is None:
+        return None, ()
+    modules = taken.spec.requires
+    here = distributions(modules)
+    packages = tuple(package for package, _ in here.values())
+    there = session.interpreter(decision.choice.site, modules, decision.envelope.env, packages)
+    return there, differences(modules, here, there)
 
 
 def _request(session: Session, options: SubmitOptions, taken: Capture, cell: str, bundle: Bundle) -> TaskRequest:
@@ -219,8 +254,22 @@ def describe(dry: DryRun) -> str:
     now = datetime.now(timezone.utc)
     age = [c.record_age_s for c in dry.decision.candidates if c.record_age_s is not None]
     old = f" (facts up to {max(age):.0f} s old at {now.astimezone():%H:%M:%S})" if age else ""
-    problem = f" {dry.interpreter.problem}" if dry.interpreter and dry.interpreter.problem else ""
-    return f"{dry.name} was not sent{old}.{problem}{_group_text(dry.sweep)}"
+    said = f"{dry.name} was not sent{old}.{_runs_in(dry)}{_group_text(dry.sweep)}"
+    return "\n".join((said, *dry.staging))
+
+
+def _runs_in(dry: DryRun) -> str:
+    """What a dry run says of the interpreter that would run it."""
+    there, env = dry.interpreter, dry.decision.envelope.env
+    if there is None:
+        return ""
+    if there.problem:
+        return f" {there.problem}"
+    if there.to_build:
+        return (
+            f" The environment {there.environment} is built there first; then it is tried with what the cell imports."
+        )
+    return "" if env is None else f" It would run in {env.name}, {there.executable}."
 
 
 def _group_text(sweep: Sweep | None) -> str:

@@ -77,6 +77,10 @@ class _Of:
         self.who = f"attempt {n}" if len(task.attempts) > 1 else "it"
         self.site = self.attempt.site if self.attempt is not None else "its site"
 
+    def its(self, what: str) -> str:
+        """``its data``, ``the data of attempt 2``."""
+        return f"its {what}" if self.who == "it" else f"the {what} of {self.who}"
+
 
 def _by(data: _Data) -> str:
     return str(data.get("by") or "somebody")
@@ -91,6 +95,16 @@ def _says_state(data: _Data, of: _Of) -> str:
     }  # fmt: skip
     word = words.get(str(data.get("state")))
     return f"{of.who} {word}" if word else ""
+
+
+def _says_staging(data: _Data, of: _Of) -> str:
+    if data.get("environment"):
+        return f"{of.who} waits until its environment {data['environment']} is built at {of.site}"
+    names = ", ".join(str(name) for name in data.get("data", ()))
+    if names:
+        said = "is on its way to" if data.get("transfers") else "is at"
+        return f"{of.its('data')} {said} {of.site}: {names}"
+    return f"{of.its('job')} is over, and its files are brought away" if data.get("job") else ""
 
 
 def _says_end(data: _Data, of: _Of) -> str:
@@ -120,6 +134,7 @@ _SAYS: dict[EventType, Callable[[_Data, _Of], str]] = {
     "decision.made": lambda data, of: f"{of.who} goes to {place_text(str(data.get('site')), data.get('partition'))}",
     "attempt.submitted": lambda data, of: f"{of.who} is job {data.get('job', '?')} at {of.site}",
     "attempt.submit_unknown": lambda data, of: f"whether {of.site} has {of.who} is being looked for: {data.get('why')}",
+    "attempt.staging": _says_staging,
     "attempt.state_changed": _says_state,
     "attempt.result_ready": lambda _data, of: f"the result of {of.who} is there",
     "attempt.trouble": _why,

@@ -113,4 +113,5 @@ def _line(text: str, where: str) -> str:
         ) from None
     if wanted.url is not None and not re.match(r"(git\+)?(https?|ssh)://", wanted.url):
         raise InvalidRequest(f"--env {where}: {bare[:80]!r} lies on this machine alone; give it an address.")
-    return " ".join([str(wanted), *(f"--hash={each}" for each in sorted(hashes))])
+    plain = re.sub(r" ?@ ", " @ ", str(wanted), count=1) if wanted.url is not None else str(wanted)
+    return " ".join([plain, *(f"--hash={each}" for each in sorted(hashes))])

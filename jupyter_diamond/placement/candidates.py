@@ -10,6 +10,7 @@ from jupyter_diamond.model.decision import Candidate, Verdict
 from jupyter_diamond.model.envelope import Envelope, Span
 
 from . import outcome_rules, rules
+from .data_rules import data
 from .environment_rules import environment
 from .estimates import Weighed, weigh
 from .forecast.calibration import S_PER_QUEUED_JOB
@@ -42,7 +43,12 @@ class _Settled(NamedTuple):
 def candidates_at(envelope: Envelope, places: Sequence[Place], bench: Bench, world: World) -> list[Judged]:
     """Every place as a candidate for this envelope."""
     verdicts = [
-        (*bench.judge(place), *environment(envelope, place, world), *outcome_rules.reported(place, world))
+        (
+            *bench.judge(place),
+            *environment(envelope, place, world),
+            *data(envelope, place, world),
+            *outcome_rules.reported(place, world),
+        )
         for place in places
     ]
     open_ = [at for at in range(len(places)) if not refused(verdicts[at])]

@@ -69,7 +69,7 @@ HEADINGS: dict[str, Heading] = {
     NOW: "capacity", "walltime": "walltime", "deadline": "walltime", "container": "container",
     "environment": "container",
     "allowance": "user limits", "credit": "credit", "max charge": "credit",
-    "budget": "credit", "reported": "partition",
+    "budget": "credit", "reported": "partition", "data": "partition",
 }  # fmt: skip
 """Every rule with the heading under which it is shown."""
 

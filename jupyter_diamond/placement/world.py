@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jupyter_diamond.model.balance import Balances
 from jupyter_diamond.model.charge import Spent
 
+from .data_at import DataAt
 from .environment_at import EnvironmentAt
 from .forecast.wait import Forecaster
 
@@ -27,6 +28,8 @@ class World:
 
     ``environment`` is how the environment that the task names stands at each site; empty where it names none.
 
+    ``data`` is how each name that the task needs stands at each site; empty where it needs none.
+
     ``simulated`` is at how many places a queue is simulated at most, the likeliest ones; at others jobs are counted.
     """
 
@@ -41,3 +44,4 @@ class World:
     by: str | None = None
     mismatched: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, EnvironmentAt] = field(default_factory=dict)
+    data: Mapping[str, Sequence[DataAt]] = field(default_factory=dict)

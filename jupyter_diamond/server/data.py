@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from itertools import islice
+
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_diamond.model.data import Location
+from jupyter_diamond.data.listing import Listing as Found
+from jupyter_diamond.errors import DataProblem, NotFound
+from jupyter_diamond.model.base import from_epoch
+from jupyter_diamond.model.data import ListedFile, Listing, Location
 from jupyter_diamond.model.transfer import TransferPlan, TransferRequest
 from jupyter_diamond.parsing.locations import location_of
 
@@ -20,6 +26,9 @@ from .data_forms import (
     TransferPlanQuery,
     TransfersQuery,
 )
+
+LISTED = 1000
+"""So many files of a copy are named; all are counted, and in its digest."""
 
 
 class _Locating(DiamondHandler):
@@ -60,9 +69,7 @@ class DatasetHandler(DiamondHandler):
     @authorized
     async def delete(self, name: str) -> None:
         """Forget the name; no file is touched."""
-        forgotten = await self.service.data.get(name)
-        await self.service.data.remove(name)
-        self.answer(forgotten)
+        self.answer(await self.service.data.remove(name))
 
 
 class CheckHandler(DiamondHandler):
@@ -75,14 +82,37 @@ class CheckHandler(DiamondHandler):
         self.answer(await self.service.data.check(name))
 
 
-class ListingHandler(DiamondHandler):
+class ListingHandler(_Locating):
     """What a copy holds."""
 
     @web.authenticated
     @authorized
     async def get(self, name: str) -> None:
-        """Its files at a site, with the digest that deleting it asks for."""
-        self.answer(await self.service.data.listing(name, self.query(ListingQuery).site))
+        """Its files as they are now, with the digest that deleting it asks for."""
+        asked = self.query(ListingQuery)
+        where = self.located(asked.location) if asked.location is not None else None
+        copies = (await self.service.data.get(name)).replicas
+        fits = [each.location for each in copies if where in (None, each.location)]
+        fits = [each for each in fits if asked.site in (None, each.place)]
+        if not fits:
+            raise NotFound(f"No copy of {name} is known at {asked.location or asked.site}.")
+        self.answer(listed(fits[0], await self.service.transfers.look(fits[0])))
+
+
+def listed(location: Location, found: Found | None) -> Listing:
+    """A listing as it is answered: its first files. Raises DataProblem where there is none."""
+    if found is None or found.kind not in ("file", "folder"):
+        said = "cannot be listed from here" if found is None else f"is {found.kind}"
+        raise DataProblem(f"{location} {said}.", kind="no_way" if found is None else "missing")
+    files = tuple(
+        ListedFile(
+            path=os.fsencode(path).decode("utf-8", "backslashreplace") or ".",
+            bytes=each.bytes,
+            modified_at=from_epoch(each.mtime_ns / 1e9),
+        )
+        for path, each in islice(sorted(found.files.items()), LISTED)
+    )
+    return Listing(location=location, size=found.size, digest=found.digest, files=files)
 
 
 class DropHandler(_Locating):
@@ -128,7 +158,8 @@ class TransferPlanHandler(_Locating):
         source, destination = self.located(asked.source), self.located(asked.destination)
         mover, why = await self.service.transfers.plan(source, destination)
         rate = await self.service.transfers.rate(source.place, destination.place)
-        self.answer(TransferPlan(mover=mover, why=why, rate=rate))
+        needs = await self.service.transfers.needs(source, destination) if mover == "globus" else ()
+        self.answer(TransferPlan(mover=mover, why=why, rate=rate, needs=needs))
 
 
 class TransferHandler(DiamondHandler):
@@ -158,7 +189,7 @@ class AgainHandler(DiamondHandler):
     @authorized
     async def post(self, ref: str) -> None:
         """Begin a new one that asks for the same."""
-        self.answer(await self.service.transfers.again(ref, "you"), 201)
+        self.answer(await self.service.transfers.again(ref, "user"), 201)
 
 
 DATA_ROUTES: list[tuple[str, type[DiamondHandler]]] = [

@@ -27,9 +27,10 @@ class DatasetList(Value):
 
 
 class ListingQuery(Value):
-    """At which site."""
+    """Which copy: the one at a site, or at a location where there are several."""
 
-    site: str
+    site: str | None = None
+    location: str | None = Field(default=None, min_length=1, max_length=4200)
 
 
 class DropForm(Value):

@@ -62,6 +62,19 @@ class SmokeForm(Value):
     client_token: str = Field(pattern=r"^[0-9a-z-]{16,64}$")
 
 
+class AttemptQuery(Value):
+    """Which attempt of a task; the newest one by default."""
+
+    attempt: int | None = Field(default=None, ge=1)
+
+
+class PieceQuery(AttemptQuery):
+    """Which part of a file; the whole of it where neither is given. A piece has at most 4 MiB."""
+
+    offset: int | None = Field(default=None, ge=0)
+    limit: int | None = Field(default=None, ge=1, le=4 << 20)
+
+
 class PutQuery(Value):
     """Whether a file that is there already may be replaced."""
 
@@ -162,10 +175,15 @@ class MembersQuery(Value):
         return tuple(known[word] for word in words)
 
 
-class ResultsQuery(Value):
-    """Which members' results: those after one of them."""
+class AfterQuery(Value):
+    """Which members: those after one of them."""
 
     after: int | None = Field(default=None, ge=-1)
+
+
+class ResultsQuery(AfterQuery):
+    """Which members' results."""
+
     limit: int = Field(default=500, ge=1, le=500)
 
 

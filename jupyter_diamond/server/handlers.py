@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from urllib.parse import quote
 
 from jupyter_server.auth.decorator import authorized
 from tornado import web
 
-from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.task import TaskRequest, TaskSummary
 
 from .approvals import APPROVAL_ROUTES
@@ -36,14 +33,12 @@ from .forms import (
 )
 from .groups import GROUP_ROUTES
 from .logins import LOGIN_ROUTES
+from .receipts import RECEIPT_ROUTES
 from .tools import TOOL_ROUTES
 from .verdicts import VERDICT_ROUTES
 from .waiting import WAITING_ROUTES
 
 OPENAPI = Path(__file__).with_name("openapi.yaml")
-
-_FETCHABLE = re.compile(r"job\.out|outputs\.jsonl|result/(?!\.)[\w.-]+")
-"""What can be fetched of a task; names of variables may have any letters. Never the attempt's key, bundle or script."""
 
 
 class StatusHandler(DiamondHandler):
@@ -302,20 +297,6 @@ class ResultHandler(DiamondHandler):
         self.answer(await self.service.result(ref))
 
 
-class FileHandler(DiamondHandler):
-    """One file of a task."""
-
-    @web.authenticated
-    @authorized
-    async def get(self, ref: str, path: str) -> None:
-        """Its bytes, as a download: a browser must never show what a job wrote as a page of this server."""
-        if not _FETCHABLE.fullmatch(path):
-            raise NotFound("Of a task's files only job.out, outputs.jsonl and those in result/ can be fetched.")
-        content = await self.service.file(ref, path)
-        self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(path.rsplit('/', 1)[-1])}")
-        self.finish(content, set_content_type="application/octet-stream")
-
-
 class EventsHandler(PollHandler):
     """What happened to all tasks and sites."""
 
@@ -348,6 +329,7 @@ _ELSEWHERE = (
     *TOOL_ROUTES,
     *VERDICT_ROUTES,
     *DRAFT_ROUTES,
+    *RECEIPT_ROUTES,
     *DATA_ROUTES,
 )
 ROUTES: list[tuple[str, type[DiamondHandler]]] = [
@@ -374,7 +356,6 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/tasks/([^/]+)/logs", LogsHandler),
     (rf"{_API}/tasks/([^/]+)/accounting", AccountedHandler),
     (rf"{_API}/tasks/([^/]+)/result", ResultHandler),
-    (rf"{_API}/tasks/([^/]+)/files/(.+)", FileHandler),
     (rf"{_API}/events", EventsHandler),
     (rf"{_API}/openapi\.yaml", OpenapiHandler),
     *((_API + path, handler) for path, handler in _ELSEWHERE),

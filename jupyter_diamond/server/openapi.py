@@ -27,6 +27,7 @@ from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart
 from jupyter_diamond.model.looks import Accounted, Executed, Idle, Outlook, Preflight, PutFile, SiteEnv
 from jupyter_diamond.model.proposal import AgentSwitch, AuditCheck, Proposal, StandingBudget
+from jupyter_diamond.model.receipt import Crate, CrateForm, FileList, GroupFiles, Receipt
 from jupyter_diamond.model.snapshot import Snapshot
 from jupyter_diamond.model.task import Submitted, Task, TaskRequest
 from jupyter_diamond.model.tool import ToolAnswer, ToolCall, ToolList
@@ -68,6 +69,7 @@ REQUESTS: tuple[type[BaseModel], ...] = (
     Registration, GroupRequest, ToolCall,
     ApproveForm, DenyForm, BudgetForm, SwitchForm,
     DraftRequest,
+    CrateForm,
     DataForm, DropForm, TransferForm,
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
@@ -79,6 +81,7 @@ ANSWERS: tuple[type[BaseModel], ...] = (
     Proposal, ProposalList, StandingBudget, BudgetList, AgentSwitch, AuditPage, AuditCheck,
     TaskVerdict, GroupVerdict,
     Draft,
+    Receipt, FileList, GroupFiles, Crate,
     Dataset, DatasetList, Listing, Transfer, TransferList, TransferPlan,
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from jupyter_diamond.errors import InvalidRequest, NotFound
 from jupyter_diamond.model.event import EventType
-from jupyter_diamond.model.transfer import Transfer
+from jupyter_diamond.model.transfer import Transfer, TransferRequest
 
 from . import eventlog
 from .database import Database
@@ -18,6 +18,7 @@ from .rows import stored
 from .schema import transfers
 
 LOG_LINES = 200
+_REMEMBERED = 100
 _RATED = 12
 """So many of a pair's newest transfers say how fast it is."""
 _FADES = 0.7
@@ -104,6 +105,24 @@ class Transfers:
                 return found
             asked = found.model_copy(update={"cancel_requested_by": by})
             return _tell(connection, asked, "transfer.cancel_requested", {"by": by}, at=at)
+
+    def like(self, request: TransferRequest) -> Transfer | None:
+        """The newest that went well between the same two paths, of those that went between the same places lately."""
+        query = (
+            select(transfers.c.body)
+            .where(
+                transfers.c.source == request.source.place,
+                transfers.c.destination == request.destination.place,
+                transfers.c.state == "succeeded",
+                transfers.c.ended_at.is_not(None),
+            )
+            .order_by(transfers.c.ended_at.desc())
+            .limit(_REMEMBERED)
+        )
+        with self._database.read() as connection:
+            found = (stored(Transfer, body) for body in connection.execute(query).scalars())
+            ends = (request.source, request.destination)
+            return next((each for each in found if (each.request.source, each.request.destination) == ends), None)
 
     def rate(self, source: str, destination: str) -> float | None:
         """Bytes a second that were seen between two places, the newest counted most; None where none were."""

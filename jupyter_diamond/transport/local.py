@@ -10,7 +10,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +18,7 @@ from typing import TypeVar
 from jupyter_diamond.errors import TransportError
 
 from .base import Completed
+from .channel import READ_SCRIPT, Channel
 from .marks import Reader, wrap
 from .pipes import Bounded, begin, let_go, talk
 
@@ -84,8 +85,16 @@ class LocalTransport:
             seconds=time.monotonic() - started,
         )
 
+    @contextlib.asynccontextmanager
+    async def channel(self) -> AsyncIterator[Channel]:
+        """A way to one more process here."""
+        yield Channel((self._bash(), "--noprofile", "--norc", "-c", READ_SCRIPT), self._env)
+
+    def _bash(self) -> str:
+        return shutil.which("bash", path=self._env["PATH"]) or "/bin/bash"
+
     async def _start(self, text: str) -> asyncio.subprocess.Process:
-        bash = shutil.which("bash", path=self._env["PATH"]) or "/bin/bash"
+        bash = self._bash()
         with contextlib.ExitStack() as stack:
             how: tuple[str, ...] = ("-c", text, "diamond")
             fds: tuple[int, ...] = ()

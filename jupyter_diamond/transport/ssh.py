@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from jupyter_diamond.errors import TransportError
 
 from .base import Completed
+from .channel import Channel
 from .marks import NOISE_BYTES, Reader, wrap
 from .pipes import Bounded, begin, let_go, talk
 from .shell_files import ShellFiles
@@ -25,6 +26,9 @@ from .ssh_master import Master
 
 _SESSIONS = 8
 """Sessions of ours on one connection at once; OpenSSH's own limit is 10."""
+_CHANNELS = 2
+"""Streams of ours on one connection at once, beside the sessions."""
+_OPEN_S = 60.0
 _AFTER_MARK_S = 2.0
 """How long the client's end is awaited after the script's: one round trip, unless somebody keeps the channel open."""
 
@@ -56,7 +60,7 @@ class SshTransport(ShellFiles):
         self._client = client
         self._exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in env.items())
         self._master = Master(client)
-        self._sessions = asyncio.Semaphore(_SESSIONS)
+        self._sessions, self._channels = asyncio.Semaphore(_SESSIONS), asyncio.Semaphore(_CHANNELS)
 
     async def run(
         self, script: str, *, stdin: bytes = b"", timeout_s: float, max_bytes: int = 8 << 20, hold_stdin: bool = False
@@ -120,14 +124,24 @@ class SshTransport(ShellFiles):
         done = reader.answer(where=self._where, code=code, stderr=said, stderr_cut=errors.cut, seconds=seconds)
         return part_noise(done, mark, max_bytes=order.max_bytes)
 
-    async def _start(self, socket: str) -> asyncio.subprocess.Process:
+    @contextlib.asynccontextmanager
+    async def channel(self) -> AsyncIterator[Channel]:
+        """A way to one more process there, over the shared connection. Raises TransportError (not_sent)."""
+        async with self._channels:
+            socket = await self._master.socket(timeout_s=_OPEN_S)
+            argv = self._argv(socket)
+            yield Channel(tuple(argv), client_environment(), self._client.host, tuple(argv[: argv.index("--")]))
+
+    def _argv(self, socket: str) -> list[str]:
         # no connection of its own: only what the master carries, never a second login
-        argv = self._client.argv(
+        return self._client.argv(
             "-S", socket, command=(REMOTE,), chosen=("ControlMaster=no", "ControlPersist=no", "ProxyCommand=false")
         )
+
+    async def _start(self, socket: str) -> asyncio.subprocess.Process:
         try:
             return await asyncio.create_subprocess_exec(
-                *argv,
+                *self._argv(socket),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

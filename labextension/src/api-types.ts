@@ -1033,6 +1033,7 @@ export interface Transfer {
   fault: 'missing' | 'permission' | 'no_space' | 'no_way' | 'corrupt' | 'changed' | 'late' | 'needs_you' | 'refused' | 'broken' | null;
   evidence: string[];
   digest: string | null;
+  compared: [string, string] | null;
   log: string[];
   cancel_requested_by: string | null;
   created_at: string;

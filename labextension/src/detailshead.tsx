@@ -8,6 +8,7 @@ import { clock, duration, moment, secondsBetween } from './format';
 import { Mark } from './marks';
 import { sizeText } from './sizetext';
 import { where } from './tasktext';
+import { Staging } from './transfers';
 import { VerdictLine } from './verdictline';
 import { reasonWord, stateSign } from './vocabulary';
 
@@ -30,6 +31,7 @@ export function DetailsHead(props: { panel: TaskPanel; task: Task }): JSX.Elemen
         <Actions panel={panel} task={task} />
       </div>
       {attempt !== null && <Progress task={task} attempt={attempt} />}
+      <Staging pool={panel.pool} task={task} />
       <Trouble task={task} attempt={attempt} problem={panel.problem} />
       {task.phase === 'ENDED' && task.outcome !== 'CANCELLED' && <VerdictLine api={panel.pool.api} task={task} />}
       {task.why_here !== '' && (
@@ -109,11 +111,12 @@ export function Progress(props: { task: Task; attempt: Attempt }): JSX.Element {
   const elapsed = secondsBetween(attempt.started_at, attempt.ended_at ?? now);
   const limit = attempt.size.walltime_s;
   const queued = secondsBetween(attempt.submitted_at, attempt.started_at);
-  const running = task.phase === 'RUNNING' && elapsed !== null;
+  // a job may be over while its files are still brought away
+  const running = task.phase === 'RUNNING' && elapsed !== null && attempt.ended_at === null;
   const parts: string[] = [];
   if (running) {
     parts.push(`${clock(elapsed, limit)} of ${clock(limit)}`);
-  } else if (task.phase === 'ENDED') {
+  } else if (task.phase === 'ENDED' || attempt.ended_at !== null) {
     parts.push(elapsed === null ? 'never started' : `took ${duration(elapsed)}`);
   } else {
     parts.push(`waiting for ${duration(Math.floor(secondsBetween(attempt.created_at, now) ?? 0))}`);

@@ -7,19 +7,20 @@ import { Clock, ClockContext } from './clock';
 import { Progress, StateWords, Trouble } from './detailshead';
 import type { PoolModel } from './pool';
 import { useSignal } from './signal';
+import { Staging } from './transfers';
 import { stateSign } from './vocabulary';
 
 /** A task below its cell, as the server knows it now. It stays hidden until the server has answered. */
 export class KeptCard extends ReactWidget {
   constructor(
-    private readonly _pool: PoolModel,
+    readonly pool: PoolModel,
     readonly about: string,
     private readonly _open: () => void
   ) {
     super();
     this.addClass('jp-diamond-keptcard');
     this.node.dataset['keptTask'] = about;
-    this._clock = new Clock(() => _pool.serverSkew);
+    this._clock = new Clock(() => pool.serverSkew);
   }
 
   readonly changed = new Signal<this, void>(this);
@@ -33,7 +34,7 @@ export class KeptCard extends ReactWidget {
   watch(): void {
     if (!this._watching) {
       this._watching = true;
-      this._pool.changed.connect(this._onPool, this);
+      this.pool.changed.connect(this._onPool, this);
       this._clock.start();
       void this._reload();
     }
@@ -42,7 +43,7 @@ export class KeptCard extends ReactWidget {
   /** Somebody else shows the task again. */
   rest(): void {
     this._watching = false;
-    this._pool.changed.disconnect(this._onPool, this);
+    this.pool.changed.disconnect(this._onPool, this);
     this._clock.stop();
   }
 
@@ -64,7 +65,7 @@ export class KeptCard extends ReactWidget {
 
   private async _reload(): Promise<void> {
     try {
-      this.task = await this._pool.api.task(this.about);
+      this.task = await this.pool.api.task(this.about);
     } catch {
       return; // what the notebook has kept is shown instead; the sidebar says what is wrong with the server
     }
@@ -76,8 +77,8 @@ export class KeptCard extends ReactWidget {
   }
 
   private _onPool(): void {
-    const newest = this._pool.newest(this.about);
-    if (this.task === null ? this._pool.link.kind === 'ready' : newest > this.task.version) {
+    const newest = this.pool.newest(this.about);
+    if (this.task === null ? this.pool.link.kind === 'ready' : newest > this.task.version) {
       void this._reload();
     }
   }
@@ -104,6 +105,7 @@ function Lines(props: { card: KeptCard; open: () => void }): JSX.Element | null 
         </button>
       </div>
       {attempt !== null && <Progress task={task} attempt={attempt} />}
+      <Staging pool={props.card.pool} task={task} />
       <Trouble task={task} attempt={attempt} problem="" />
       <p className="jp-diamond-fine">
         The kernel that sent it is gone. <code>{`diamond.task("${task.name}")`}</code> brings it into this one.

@@ -49,7 +49,8 @@ function waiting(pool: PoolModel): string[] {
   return sites.filter(site => site.transport === 'globus-compute' && !site.simulated).map(site => site.site);
 }
 
-function Gate(props: { model: LoginModel; login: Login; sites: string[] }): JSX.Element {
+/** One button, and then the page's code. */
+export function Gate(props: { model: LoginModel; login: Login; sites: string[] }): JSX.Element {
   const { model, login, sites } = props;
   const [start, setStart] = React.useState<LoginStart | null>(null);
   const { busy, problem, guarded } = useGuarded();

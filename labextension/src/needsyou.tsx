@@ -7,6 +7,7 @@ import type { AgentsModel } from './agents';
 import { allowedSaid, scopeSaid, usedSaid } from './budgettext';
 import { useNow } from './clock';
 import { counted, moment } from './format';
+import { Gate } from './login';
 import type { PoolModel } from './pool';
 import { ProposalCard } from './proposalcard';
 import { useSignal } from './signal';
@@ -19,6 +20,7 @@ export function NeedsYou(props: { pool: PoolModel; openTask: (id: string) => voi
   const section = React.useRef<HTMLElement>(null);
   useSignal(agents.changed);
   useSignal(transfers.changed);
+  useSignal(pool.login.changed);
   const answered = useAnswered(agents);
   const cards = [...agents.waiting, ...answered.shown];
   const needing = transfers.needing;
@@ -37,9 +39,14 @@ export function NeedsYou(props: { pool: PoolModel; openTask: (id: string) => voi
       <ul>
         {needing.map(each => (
           <li key={each.id}>
-            <NeedCard transfer={each} />
+            <NeedCard transfer={each} linked={!pool.login.canBegin} />
           </li>
         ))}
+        {needing.length > 0 && pool.login.state !== null && pool.login.canBegin && (
+          <li>
+            <Gate model={pool.login} login={pool.login.state} sites={[]} />
+          </li>
+        )}
         {cards.map(each => (
           <li key={each.id}>
             <ProposalCard proposals={pool.proposals} first={each} openTask={openTask} />

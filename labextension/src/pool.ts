@@ -299,6 +299,9 @@ export class PoolModel implements IDisposable {
       this.proposals.hear(String(id));
       return;
     }
+    if (kind === 'data') {
+      return; // nothing here shows it
+    }
     if (kind === 'transfer') {
       this.transfers.hear();
       return;

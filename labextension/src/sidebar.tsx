@@ -114,6 +114,7 @@ function Panel(props: { options: SidebarOptions; folds: Folds }): JSX.Element {
         {known && <SitesView pool={pool} folds={folds} />}
         {known && <Identity pool={pool} />}
       </section>
+      {known && <TransfersView pool={pool} />}
       {known && <TasksView pool={pool} openTask={openTask} openGroup={openGroup} seeAll={() => openScreen('tasks')} />}
 import { TransfersView } from './transfers';
       {known && <AgentsView pool={pool} />}

@@ -6,9 +6,8 @@ import { useNow } from './clock';
 import { GroupRow } from './grouprow';
 import { Mark } from './marks';
 import { PoolModel, countsLine } from './pool';
-import { useSignal } from './signal';
 import { elapsedShare, endedText, sentence, stateWords, timeText, where } from './tasktext';
-import { Far } from './transfers';
+import { Staging } from './transfers';
 import { stateSign } from './vocabulary';
 
 /** Rows drawn at once; the rest come page by page, so that a thousand tasks cost no more than two hundred. */
@@ -133,8 +132,8 @@ const TaskRow = React.memo(function TaskRow(props: RowProps): JSX.Element {
           </span>
           <EndedAgo task={task} />
         </span>
-        {isStaging(task) && <Staging pool={props.pool} task={task.id} />}
-        {task.phase === 'RUNNING' && !isStaging(task) && <RunBar task={task} />}
+        <Staging pool={props.pool} task={task} />
+        {task.phase === 'RUNNING' && task.state !== 'staging_out' && <RunBar task={task} />}
         {said !== '' && (
           <span className={`jp-diamond-cause${task.phase === 'ENDED' ? '' : ' jp-mod-trouble'}`}>{said}</span>
         )}
@@ -142,23 +141,6 @@ const TaskRow = React.memo(function TaskRow(props: RowProps): JSX.Element {
     </li>
   );
 });
-
-function isStaging(task: TaskSummary): boolean {
-  return task.state === 'staging_in' || task.state === 'staging_out';
-}
-
-/** A bar for each movement that the task waits for. */
-function Staging(props: { pool: PoolModel; task: string }): JSX.Element {
-  const { transfers } = props.pool;
-  useSignal(transfers.changed);
-  return (
-    <>
-      {transfers.of(props.task).map(each => (
-        <Far key={each.id} transfer={each} named={true} />
-      ))}
-    </>
-  );
-}
 
 function TaskTime(props: { task: TaskSummary }): JSX.Element {
   const now = useNow(props.task.phase !== 'ENDED');

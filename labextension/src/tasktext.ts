@@ -26,6 +26,9 @@ export function timeText(task: TaskSummary, now: number): string {
     return took === null ? '' : duration(took);
   }
   const elapsed = secondsBetween(task.started_at, now);
+  if (task.state === 'staging_out') {
+    return ''; // its job is over, and how long that took stands in its details
+  }
   if (elapsed === null) {
     return `for ${age(secondsBetween(task.created_at, now) ?? 0)}`;
   }

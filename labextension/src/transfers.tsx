@@ -11,6 +11,7 @@ import { useSignal } from './signal';
 import type { TransfersModel } from './transfersmodel';
 import { neededPage, route, shareDone, transferFar, transferSaid, whatMoves } from './transfertext';
 import { transferSign } from './vocabulary';
+import type { State } from './words';
 
 /** Only while something moves. */
 export function TransfersView(props: { pool: PoolModel }): JSX.Element | null {
@@ -45,7 +46,12 @@ function TransferRow(props: { transfer: Transfer; transfers: TransfersModel }): 
       .catch((reason: unknown) => setProblem(reason instanceof Error ? reason.message : String(reason)));
   };
   return (
-    <li className="jp-diamond-transfer" data-transfer={transfer.id} data-state={transfer.state} title={transfer.why}>
+    <li
+      className="jp-diamond-transfer"
+      data-transfer={transfer.id}
+      data-state={transfer.state}
+      title={`${route(transfer.request)}\n${transfer.why}`}
+    >
       <Mark sign={transferSign(transfer.state)} />
       <span className="jp-diamond-line">
         <span className="jp-diamond-name">{what}</span>
@@ -87,9 +93,25 @@ export function Far(props: { transfer: Transfer; named?: boolean }): JSX.Element
   );
 }
 
-/** One that waits for a login or a consent, with one button that opens its page. */
-export function NeedCard(props: { transfer: Transfer }): JSX.Element {
-  const { transfer } = props;
+/** A bar for each movement that a task waits for; nothing where it waits for none. */
+export function Staging(props: { pool: PoolModel; task: { id: string; state: State } }): JSX.Element | null {
+  const { pool, task } = props;
+  useSignal(pool.transfers.changed);
+  if (task.state !== 'staging_in' && task.state !== 'staging_out') {
+    return null;
+  }
+  return (
+    <>
+      {pool.transfers.of(task.id).map(each => (
+        <Far key={each.id} transfer={each} named={true} />
+      ))}
+    </>
+  );
+}
+
+/** One that waits for the user; `linked`, with one button that opens its page: no login can be begun beside it. */
+export function NeedCard(props: { transfer: Transfer; linked: boolean }): JSX.Element {
+  const { transfer, linked } = props;
   const what = whatMoves(transfer.request);
   const page = neededPage(transfer);
   return (
@@ -97,7 +119,7 @@ export function NeedCard(props: { transfer: Transfer }): JSX.Element {
       <div className="jp-diamond-proposal-title">{`Moving ${what} needs you`}</div>
       <div className="jp-diamond-proposal-facts">{route(transfer.request)}</div>
       <p className="jp-diamond-proposal-why">{transferSaid(transfer)}</p>
-      {page !== '' && (
+      {linked && page !== '' && (
         <a
           className="jp-diamond-button jp-mod-primary jp-diamond-open"
           data-action="open-need"

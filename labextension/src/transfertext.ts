@@ -53,10 +53,11 @@ export function route(request: TransferRequest): string {
   return `${shortPlace(request.source)} → ${shortPlace(request.destination)}`;
 }
 
-/** The dataset, or the last part of the path. */
+/** The dataset, the last part of the path, or `8 files of it`. */
 export function whatMoves(request: TransferRequest): string {
   const last = request.source.path.replace(/\/+$/, '').split('/').pop() ?? '';
-  return request.dataset ?? (last !== '' ? last : `${request.source.site ?? 'home'}:${request.source.path}`);
+  const name = request.dataset ?? (last !== '' ? last : `${request.source.site ?? 'home'}:${request.source.path}`);
+  return request.files.length > 0 ? `${counted(request.files.length, 'file')} of ${name}` : name;
 }
 
 export function transferWord(transfer: Transfer): string {

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
+from jupyter_diamond.engine.environments.setting import named
+from jupyter_diamond.engine.interpreters import Interpreters
+from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.model.envelope import Size
 from jupyter_diamond.model.environment import ModuleStart
 from jupyter_diamond.model.jobs import JobRequest
+from jupyter_diamond.model.site import Site
 from jupyter_diamond.schedulers.batch_script import body, shebang
+from jupyter_diamond.schedulers.registry import scheduler_for
+from jupyter_diamond.transport.local import LocalTransport
 
 TOKEN = "dmd-0123456789ab"
 
@@ -91,3 +99,52 @@ def test_modules_that_do_not_start_end_the_job_before_the_cell(tmp_path, start, 
     assert sentence in end["why"]
     assert "diamond: " in ran.stderr
     assert (end["by"], end["outcome"], end["token"]) == ("shell", "FAILED", TOKEN)
+
+
+# -- the same start is tried on the login side, before anything is queued ---------------------------------------------
+
+
+def asked(tmp_path, environment: dict[str, object], modules=("json", "nowhere")):
+    """What a site says of one of its environments, asked as before a submission."""
+    fields = {"scheduler": "process", "env": {"HOME": str(tmp_path)}, "environments": {"mine": environment}}
+    site = Site.model_validate({"name": "it", **fields})
+    link = SiteLink(site, LocalTransport(site.env), scheduler_for(site))
+
+    async def ask():
+        try:
+            return await Interpreters(30.0).ask(link, await named(link, "mine", None), modules, ("pip",))
+        finally:
+            await link.transport.close()
+
+    return asyncio.run(ask())
+
+
+def test_an_environments_modules_bring_its_interpreter(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/of-module").symlink_to(sys.executable)
+    (tmp_path / ".bash_profile").write_text(
+        f'echo Welcome\nmodule() {{ echo loading $2; export LOADEDMODULES=$2/1 PATH="$PATH:{tmp_path}/bin"; }}\n'
+    )
+    program = tmp_path / "python"
+    program.write_text('#!/bin/sh\nexec of-module "$@"\n')
+    program.chmod(0o755)
+    start = {"kind": "login_shell", "load": ["gcc"]}
+    found = asked(tmp_path, {"modules": start, "python": str(program)})
+    assert (found.problem, found.version, found.missing) == ("", sys.version_info[:3], ("nowhere",))
+    bare = asked(tmp_path, {"python": str(program)})
+    assert bare.problem.startswith("The environment mine does not start at it: ")
+    assert "environments.mine of it in the site catalogue" in bare.problem
+
+
+@pytest.mark.parametrize(
+    ("start", "sentence"),
+    [
+        ({"kind": "login_shell"}, "environment modules do not start in batch jobs here"),
+        ({"kind": "source", "path": "/no/such/init"}, "which is not readable here"),
+        ({"kind": "source", "path": "INIT", "load": ["nope"]}, "the module nope of the site profile does not load"),
+    ],
+)
+def test_modules_that_do_not_start_are_told_before_anything_is_queued(tmp_path, start, sentence):
+    (tmp_path / "init").write_text(GOOD)
+    given = {**start, "path": str(tmp_path / "init")} if start.get("path") == "INIT" else start
+    assert sentence in asked(tmp_path, {"modules": given, "python": sys.executable}).problem

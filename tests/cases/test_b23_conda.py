@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from jupyter_diamond.errors import InvalidRequest
 from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.environment import Container
 from jupyter_diamond.model.jobs import JobRequest
 from jupyter_diamond.schedulers.batch_script import body, shebang
 
@@ -70,6 +72,23 @@ def test_an_environment_is_used_by_the_path_of_its_interpreter(tmp_path, marker)
     assert run(tmp_path, command)[:2] == (0, "env python: runner.py --token t 1\ntool\n")
     assert "conda activate" not in script(tmp_path, command)
     assert "source" not in script(tmp_path, command)
+
+
+def test_what_a_conda_environment_sets_is_sourced_where_it_was_asked_for(tmp_path):
+    env = tmp_path / "it's conda"
+    (env / "etc/conda/activate.d").mkdir(parents=True)
+    (env / "etc/conda/activate.d/10-gdal.sh").write_text('export GDAL_DATA="$CONDA_PREFIX/share/gdal"\n')
+    (env / "etc/conda/activate.d/notes.txt").write_text("exit 9\n")
+    command = cell(tmp_path, 'printf "%s" "$GDAL_DATA"')
+    assert run(tmp_path, command)[1] == ""
+    assert run(tmp_path, command, activate_d=str(env))[1] == f"{env}/share/gdal"
+    assert "conda activate" not in script(tmp_path, command, activate_d=str(env))
+
+
+@pytest.mark.parametrize("settings", [{}, {"container": Container(image="/i.sif")}, {"env": {"A": "b"}}])
+def test_nothing_of_conda_is_written_for_what_is_none(tmp_path, settings):
+    text = script(tmp_path, ("/venv/bin/python", "runner.py"), **settings)
+    assert not re.search("conda (activate|init|shell)|CONDA|activate.d", text)
 
 
 def test_a_plain_interpreter_does_not_push_its_folder_before_what_modules_gave(tmp_path):

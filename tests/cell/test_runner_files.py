@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,23 @@ def test_odd_names_are_kept_as_they_are_and_those_that_no_json_holds_are_counted
     kept = keeping(root, "*")
     assert sorted(names(kept)) == sorted(["new\nline", "<b>'\".html", "ü 1.pt"])
     assert "not UTF-8" in kept.told()["files_note"]
+
+
+def test_of_a_folder_that_others_use_only_what_the_job_has_changed_is_listed(tmp_path):
+    shared = make(tmp_path / "shared", "old.csv", "new.csv")
+    for path in shared.iterdir():
+        os.utime(path, (1, 1))
+    kept = Kept(Attempt(str(tmp_path), "dmd-0"), ["*.csv"], time.time() + 60)
+    kept.begin(str(shared))
+    os.utime(shared / "new.csv", (time.time() + 90,) * 2)
+    kept.gather()
+    assert names(kept) == ["new.csv"]
+    assert kept.told()["files_note"] == "1 were there before, and have not changed"
+    own = make(tmp_path / "work", "old.csv")
+    kept = Kept(Attempt(str(tmp_path), "dmd-0"), ["*.csv"], time.time() + 60)
+    kept.begin(str(own))
+    kept.gather()
+    assert names(kept) == ["old.csv"]
 
 
 def test_the_time_that_is_over_costs_digests_and_not_the_list(tmp_path):

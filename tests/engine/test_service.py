@@ -235,10 +235,10 @@ async def test_only_files_of_the_result_are_handed_out(bench):
     task = await bench.submit(service, "answer = 1", outputs=("answer",))
     await ended(service, task)
     value = (await service.result(task.id)).manifest.values[0]
-    assert await service.file(task.id, value.file) == b"1"
+    assert await service.receipts.whole(task.id, value.file) == b"1"
     for path in ("key", "../key", "result/../key", "job.sh", "/etc/passwd", "result/", "result/a/b"):
         with pytest.raises(NotFound):
-            await service.file(task.id, path)
+            await service.receipts.whole(task.id, path)
 
 
 async def test_a_long_poll_returns_when_something_happens(bench):

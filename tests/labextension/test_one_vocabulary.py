@@ -87,7 +87,7 @@ def transfers(pick: random.Random) -> Iterator[Transfer]:
             )  # fmt: skip
             asked = TransferRequest(
                 client_token="t" * 16, source=pick.choice(places), destination=pick.choice(places),
-                dataset=pick.choice([None, "imagenet"]),
+                dataset=pick.choice([None, "imagenet"]), files=pick.choice([(), (), ("a",), ("a", "b/c")]),
             )  # fmt: skip
             yield Transfer(
                 id="x", request=asked, mover="copy", state=state, progress=progress, created_at=NOW, deadline=NOW,

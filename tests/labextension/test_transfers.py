@@ -37,7 +37,7 @@ def test_a_task_that_waits_for_its_data_shows_how_far_that_is(page: Page, lab: L
     lab.order(
         {"do": "move", "task": "t-fit", "state": "staging_in"}, {"do": "transfer", "ident": "x1", "task": "t-fit"}
     )
-    fit = row(page, "fit")
+    fit = row(page, "t-fit")
     expect(fit).to_contain_text("staging in")
     expect(fit).to_contain_text("imagenet · 20 GB of 100 GB")
     expect(fit.get_by_role("progressbar", name="how much of imagenet is there")).to_have_count(1)
@@ -57,5 +57,11 @@ def test_one_that_needs_the_user_is_a_card_with_one_button_that_opens_its_page(p
     expect(needs(page)).to_contain_text("1 transfer")
     lab.order({"do": "transfer", "ident": "x1", "state": "needs_you", "trouble": said, "link": "javascript:alert(1)"})
     expect(link).to_have_count(0)
+    login = {"health": "needs_login", "problem": "Globus wants your consent.", "ways": ["code"]}
+    lab.order({"do": "login", "state": login})
+    needs(page).get_by_role("button", name="Log in to Globus").click()
+    needs(page).get_by_label("Code").fill("right-code")
+    needs(page).get_by_role("button", name="Finish").click()
+    expect(needs(page).get_by_label("Code")).to_have_count(0)
     lab.order({"do": "transfer", "ident": "x1"})
     expect(needs(page)).to_have_count(0)

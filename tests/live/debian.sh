@@ -7,7 +7,7 @@
 set -euo pipefail
 
 slurm=(slurm-wlm slurmctld slurmd slurm-client slurmdbd slurm-wlm-basic-plugins slurm-wlm-mysql-plugin munge mariadb-server)
-ssh=(openssh-server openssh-client tcsh zsh fish)  # the shells are login shells of test users
+ssh=(openssh-server openssh-client rsync tcsh zsh fish)  # the shells are login shells of test users
 browser=(chromium fonts-dejavu-core)
 python=(python3-venv)
 case "${1:-tests}" in
@@ -68,8 +68,8 @@ elif ! { has slurmctld || has slurmctld-wlm; } || ! has mariadbd; then
   say "left out: tests on real Slurm clusters, which are not installed"
   without+=(slurm)
 fi
-if [ "${1:-tests}" = tests ] && ! { has sshd && has ssh; }; then
-  say "left out: tests over ssh, OpenSSH is not installed"
+if [ "${1:-tests}" = tests ] && ! { has sshd && has ssh && has rsync; }; then
+  say "left out: tests over ssh, OpenSSH or rsync is not installed"
   without+=(sshd)
 fi
 if [ "${1:-tests}" = tests ] && ! has chromium; then

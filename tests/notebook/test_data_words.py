@@ -9,9 +9,13 @@ from uuid import UUID
 import pytest
 
 from jupyter_diamond.errors import DiamondError, InvalidRequest, NotFound
-from jupyter_diamond.model.data import Dataset, DataSize, ListedFile, Listing, Location, Replica
+from jupyter_diamond.model.data import Dataset, DataSize, ListedFile, Listing, Location, Replica, StageIn, StageOut
+from jupyter_diamond.model.decision import Candidate, Decision
+from jupyter_diamond.model.envelope import Envelope
+from jupyter_diamond.model.forecast import Estimate, Forecast
 from jupyter_diamond.model.transfer import Progress, Transfer, TransferRequest
 from jupyter_diamond.notebook import data_tables, data_verbs, data_words
+from jupyter_diamond.notebook.staging_plan import staging_plan
 
 NOW = datetime(2026, 11, 30, 14, 30, tzinfo=timezone.utc)
 GB = 1 << 30
@@ -166,3 +170,51 @@ def test_only_a_copy_that_a_stage_in_made_is_one_to_delete():
         data_verbs.staged_at(own, "anvil")
     made = own.model_copy(update={"replicas": (*own.replicas, Replica(location=DELTA))})
     assert not data_verbs.staged_at(made, "delta").given
+
+
+# ---- what a dry run says
+
+
+def a_plan(site="delta", seconds=2400.0) -> Decision:
+    estimate = Estimate(forecast=Forecast(wait_s=0.0, method="replay"), transfer_s=seconds)
+    choice = Candidate(site=site, partition="cpu", feasible=True, estimate=estimate)
+    return Decision(
+        made_at=NOW,
+        envelope=Envelope(),
+        objective="earliest_completion",
+        candidates=(choice,),
+        chosen=0,
+        snapshot_id=1,
+        mode="rules",
+        sentence="",
+    )
+
+
+def test_a_dry_run_says_what_would_move_from_where_and_how_long_that_takes():
+    size = DataSize(bytes=145 * GB, files=1200)
+    far = Dataset(name="imagenet", size=size, replicas=(Replica(location=FAR, given=True),), created_at=NOW)
+    wanted = Envelope(
+        stage_in=(StageIn(name="imagenet"), StageIn(name="labels", source=Location(kind="home", path="/l"))),
+        stage_out=(StageOut(pattern="ckpt/*.pt", destination=Location(kind="home", path="/r")), StageOut(pattern="*.log")),
+    )  # fmt: skip
+    assert staging_plan(wanted, a_plan(), lambda _: far) == [
+        "imagenet: 145 GB in 1,200 files from globus://4f2a91cc…/datasets/imagenet to delta.",
+        "labels: from home:/l to delta.",
+        "That takes about 40 min, before the job is sent.",
+        "ckpt/*.pt: what the job leaves of it will go to home:/r.",
+        "*.log: what the job leaves of it will stay there, and be named.",
+    ]
+    there = far.model_copy(update={"replicas": (*far.replicas, Replica(location=DELTA, state="here"))})
+    only = Envelope(stage_in=(StageIn(name="imagenet"),))
+    assert staging_plan(only, a_plan(), lambda _: there) == [
+        "imagenet: 145 GB in 1,200 files, at delta already; nothing is moved."
+    ]
+    assert staging_plan(only, a_plan(seconds=0.0), lambda _: far) == [
+        "imagenet: 145 GB in 1,200 files, at delta already; nothing is moved."
+    ]
+    assert staging_plan(only, a_plan(seconds=None), lambda _: far)[-1].startswith("How long that takes is not known")
+
+    def nobody(_: str) -> Dataset:
+        raise NotFound("No data is called imagenet.")
+
+    assert staging_plan(only, a_plan(), nobody) == ["imagenet: No data is called imagenet."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -87,3 +88,52 @@ def test_cancelling_says_who(pool):
     assert pool.value("ends.wait(40)") is True
     assert "cancelled by you on anvil" in pool.run("print(repr(ends))").text
     assert pool.fails("ends.result()").error.startswith("ResultUnavailable: ends returned nothing. Cancelled by you.")
+
+
+def test_what_a_job_leaves_is_named_fetched_and_exported(pool, tmp_path):
+    cell = """
+import os, pathlib
+pathlib.Path("ckpt").mkdir()
+for n in range(3):
+    pathlib.Path(f"ckpt/{n}.pt").write_bytes(bytes([n]) * 5_000_000)
+pathlib.Path("<b>bad<i>\\n'name'.csv").write_text("a,b")
+answer = 42"""
+    ran = pool.submit("leaves --site anvil --time 5m --out answer --stage-out 'ckpt/*' --stage-out '*.csv'", cell)
+    assert "✓ succeeded on anvil" in ran.cards[0]
+    shown = pool.run("%diamond manifest leaves")
+    for said in (
+        "✓ leaves succeeded, exit code 0",
+        "files: 4 files, 14.3 MB",
+        "answer: int 42",
+        "%diamond fetch leaves",
+    ):
+        assert said in shown.text, shown.text
+    html = "".join(str(output.get("data", {}).get("text/html", "")) for output in shown.outputs)
+    assert "<b>bad" not in html
+    assert "&lt;b&gt;bad&lt;i&gt;\\n" in html
+    pool.run("import jupyter_diamond as diamond\nleaves = diamond.task('leaves')")
+    assert pool.value("[leaves.manifest.where.site, leaves.manifest.ended.exit_code]") == ["anvil", 0]
+    assert pool.value("sorted(file.kind for file in leaves.files)") == ["kept"] * 4 + ["log", "outputs", "value"]
+
+    paths = pool.value(f"[str(path) for path in leaves.fetch('ckpt/*.pt', '*.csv', to={str(tmp_path / 'here')!r})]")
+    assert [Path(path).read_bytes()[:1] for path in paths] == [b"a", b"\0", b"\1", b"\2"]
+    first = [Path(path).stat().st_ino for path in paths]
+    again = f"%diamond fetch leaves 'ckpt/*.pt' '*.csv' --to '{tmp_path / 'here'}'"
+    assert "4 here:" in pool.run(again).text
+    assert [Path(path).stat().st_ino for path in paths] == first, "nothing is sent for what is here"
+
+    said = pool.run(f"%diamond export leaves '{tmp_path / 'crate'}' --copy 1M").text
+    assert "2 files copied" in said
+    assert "3 named with their digests" in said
+    readme = (tmp_path / "crate" / "README.md").read_text()
+    assert "at anvil" in readme
+
+    pool.run("%%diamond_submit sweep --sweep n=1,2 --site anvil --time 5m --stage-out '*.txt' --wait\n"
+             "open(f'{n}.txt', 'w').write(str(n))")  # fmt: skip
+    pool.run("sweep = diamond.task('sweep')")
+    fetched = pool.value(f"[str(path) for path in sweep.fetch(to={str(tmp_path / 'all')!r})]")
+    names = [path.removeprefix(f"{tmp_path}/all/") for path in fetched]
+    assert {"0000/1.txt", "0001/2.txt"} <= set(names), "a cluster that sees this folder runs them in it together"
+    said = pool.run(f"%diamond export sweep '{tmp_path / 'both'}'").text
+    assert "2 runs" in said
+    assert (tmp_path / "both" / "sweep-0001" / "receipt.json").is_file()

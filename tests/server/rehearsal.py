@@ -37,6 +37,7 @@ from jupyter_diamond.model.views import EventPage, Interpreter, Limits, LogChunk
 from jupyter_diamond.settings import DiamondGlobus
 from jupyter_diamond.store import Store
 from jupyter_diamond.store.groups import Round, Share
+from tests.server.rehearsed_receipts import RehearsalReceipts
 from tests.store.store_samples import T0, a_decision, a_request, an_attempt, at
 
 __all__ = ["T0", "RehearsalService", "a_request", "at", "multipart"]
@@ -127,6 +128,7 @@ class RehearsalService:
         self.listeners = []
         self.news = asyncio.Condition()
         self.stopped = False
+        self.receipts = RehearsalReceipts(self)
         self.files = {
             "result/x.npy": b"\x93NUMPY",
             "result/größe.json": b"7",
@@ -200,7 +202,7 @@ class RehearsalService:
         by_task = self.store.charges.tasks(since) if tasks else ()
         return Charges(since=since, read_at=now, accounts=self.store.charges.accounts(since), tasks=by_task)
 
-    async def interpreter(self, site, python, modules):
+    async def interpreter(self, site, python, modules, env=None, packages=()):
         return Interpreter(executable=python or f"/{site}/python3", version=(3, 11, 7), missing=modules, read_at=T0)
 
     async def plan(self, envelope, *, members=1, at_once=None):
@@ -310,10 +312,6 @@ class RehearsalService:
         return ResultView(
             task_id=task.id, attempt=1, manifest=receipt, key="ab", inline={"x.npy": "AA=="}, outputs=shown
         )
-
-    async def file(self, ref, path):
-        self.store.task(ref)
-        return self.files[path]
 
     async def events(self, after, wait=0.0, limit=500):
         if after < 0:

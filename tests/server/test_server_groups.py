@@ -77,3 +77,11 @@ async def test_the_browser_hears_of_the_group_once_and_not_of_every_member_that_
     group = (await submit_group()).json["group"]
     told = [(each["kind"], each["id"]) for each in heard if each]
     assert told == [("group", group["id"])] * 2
+
+
+async def test_the_files_of_a_group_are_listed_and_exported(ask, submit_group, service):
+    made = (await submit_group()).json["group"]
+    listed = await ask("GET", f"groups/{made['id']}/files", params={"after": 1})
+    assert (listed.json["group"], listed.json["next"]) == (made["id"], 1)
+    crate = await ask("POST", f"groups/{made['id']}/crate", body=b'{"folder": "~/crate"}')
+    assert (crate.json["folder"], crate.json["notes"]) == ("~/crate", [made["id"]])

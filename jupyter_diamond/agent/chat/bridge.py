@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jupyter_diamond.agent.guard.secrets import Secrets
+from jupyter_diamond.engine.secrets import Secrets
 
 from .chat_files import find_by_id, id_in
 

@@ -70,7 +70,7 @@ async def _transfer(service: DiamondService, arguments: Mapping[str, str]) -> Pl
         amount = f"{byte_size(size.bytes)} in {words.count(size.files, 'file')}"
     moved = f"{amount} goes from {short_place(source)} to {short_place(destination)}, by {MOVER[mover]}."
     terms = Terms(act="transfer", subject="data", site=destination.site, arguments=told, data=(moved,))
-    title = f"Move {short_place(source)} to {short_place(destination)}"
+    title = f"Move {amount[:1].lower()}{amount[1:]} from {short_place(source)} to {short_place(destination)}"
     return Planned(terms=terms, title=title, why=why)
 
 

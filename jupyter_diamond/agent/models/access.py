@@ -14,8 +14,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, M
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from jupyter_diamond.agent.guard.secrets import Secrets
 from jupyter_diamond.engine.ledger import Ledger
+from jupyter_diamond.engine.secrets import Secrets
 from jupyter_diamond.errors import DiamondError, ModelProblem
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.model_call import ModelCall

@@ -1,25 +1,25 @@
-"""What ended tasks brought back, file by file, and small files to a site. Large ones are named, never sent."""
+"""What ended tasks brought back, and small files to a site. Large ones are named, never sent."""
 
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from jupyter_diamond.errors import InvalidRequest, NotFound
+from jupyter_diamond.errors import InvalidRequest, ResultUnavailable
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.looks import PUT_BYTES
 from jupyter_diamond.model.manifest import Manifest, ResultFile
 from jupyter_diamond.model.proposal import Speaker
+from jupyter_diamond.model.receipt import Receipt
 from jupyter_diamond.model.views import ResultView
+from jupyter_diamond.placement import words
 
 from .acts import needs_approval, through_guard
-from .answers import MOST_KIB, Foreign, at, foreign, label, size_of, span_of, without_empty, word
+from .answers import UNKNOWN, Foreign, at, foreign, label, size_of, span_of, without_empty, word
 from .parameters import Ref, SiteName
 from .registry import tool
 from .tasks import Intent, task_or_group
@@ -27,7 +27,6 @@ from .tasks import Intent, task_or_group
 if TYPE_CHECKING:
     from jupyter_diamond.agent.desk import AgentDesk
 
-FETCHABLE = re.compile(r"job\.out|outputs\.jsonl|result/(?!\.)[\w.-]+")
 _INLINE = 400
 _NUMBERS = re.compile(r"[\[\]\s,0-9.eE+-]+|true|false|null")
 """JSON without any text: nobody can say anything in it."""
@@ -37,7 +36,8 @@ _NUMBERS = re.compile(r"[\[\]\s,0-9.eE+-]+|true|false|null")
 async def get_result_manifest(desk: AgentDesk, _speaker: Speaker, *, task: Ref) -> dict[str, Any]:
     """The receipt of an ended task: how it ended, which values came back (size, digest), what it printed, what failed.
 
-    Use it when a task has ended, before you report. Large values are named, not sent: fetch_file gives a small one.
+    Use it when a task has ended, before you report; it is there for what failed or still runs, too. Large values and
+    files are named, not sent: list_output names them, fetch_file gives a piece of a small one.
 
     Args:
         task: id or name; of a group: what each member brought back
@@ -54,14 +54,42 @@ async def get_result_manifest(desk: AgentDesk, _speaker: Speaker, *, task: Ref) 
                 {"member": each.index, "why": foreign(each.why, "why there is none", 200)} for each in results.missing
             ],
         })  # fmt: skip
-    result = await desk.service.result(task)
-    return {
-        "task": found.id,
-        "attempt": result.attempt,
-        **receipt(result.manifest, result),
-        "next_actions": [f"fetch_file(task='{found.id}', path='{each.file}')" for each in result.manifest.values[:5]]
+    known = await desk.service.receipts.receipt(found.id)
+    try:
+        result = await desk.service.result(found.id)
+    except ResultUnavailable:
+        result = None
+    values = result.manifest.values if result is not None else ()
+    return provenance(known) | without_empty({
+        **(receipt(result.manifest, result) if result is not None else {}),
+        "next_actions": [f"fetch_file(task='{found.id}', path='{each.file}')" for each in values[:5]]
+        + ([f"list_output(task='{found.id}')"] if known.files_count else [])
         or [f"tail_log(task='{found.id}')"],
-    }
+    })  # fmt: skip
+
+
+def provenance(known: Receipt) -> dict[str, Any]:
+    """Where it ran, how it ended, what it was charged, from what, and what it kept: facts, and large things by name."""
+    where, ended, took = known.where, known.ended, known.took
+    return without_empty({
+        "task": known.task, "attempt": known.attempt, "state": ended.state.value,
+        "site": where.site, "partition": word(where.partition) if where.partition else None,
+        "job": word(where.job) if where.job else None, "exit_code": ended.exit_code, "failure": ended.failure,
+        "cause": foreign(ended.cause, "why the task ended", 400),
+        "core_hours": took.core_hours, "gpu_hours": took.gpu_hours,
+        "charge": None if took.charge is None or took.charge.actual is None
+        else words.charge(took.charge.actual, took.charge.unit),
+        "env": known.ran_in.env, "code_digest": known.code.digest,
+        "decision": known.decided.id if known.decided is not None else None,
+        "inputs": [{"name": each.name, "digest": each.digest or UNKNOWN} for each in known.inputs[:10]],
+        "files_kept": {"count": known.files_count, "bytes": known.files_bytes} if known.files_count else None,
+        "files_note": foreign(known.files_note, "what was left out of the files", 300),
+        "attempts_before": [
+            without_empty({"n": each.n, "site": each.site, "state": each.state.value, "failure": each.failure})
+            for each in known.before[-5:]
+        ],
+        "not_known_now": [foreign(each, "what could not be read", 200) for each in known.unknown],
+    })  # fmt: skip
 
 
 def receipt(manifest: Manifest, result: ResultView | None = None) -> dict[str, Any]:
@@ -106,79 +134,6 @@ def _printed(result: ResultView | None) -> Foreign | None:
         text = output.get("text") or output.get("data", {}).get("text/plain") or ""
         told.append("".join(text) if isinstance(text, list) else str(text))
     return foreign("".join(told).strip(), "what the cell printed and showed", 2000)
-
-
-@tool("read", "data")
-async def list_output(desk: AgentDesk, _speaker: Speaker, *, task: Ref) -> dict[str, Any]:
-    """Which files of a task can be fetched, with sizes: its log, its cell's outputs, its values.
-
-    Args:
-        task: id or name
-    """
-    found = await desk.service.task(task)
-    files: list[dict[str, Any]] = []
-    if found.attempt is not None and found.attempt.folder is not None:
-        log = await desk.service.logs(task, tail=0)
-        if log.exists:
-            files.append({"path": "job.out", "bytes": log.size if log.size is not None else "unknown"})
-    if found.attempt is not None and found.attempt.result_ready:
-        result = await desk.service.result(task)
-        files += [
-            {"path": label(each.file, "the name of a file", 200), "bytes": each.bytes, "codec": each.codec}
-            for each in result.manifest.values
-        ]
-        files.append({"path": "outputs.jsonl", "bytes": result.manifest.outputs_bytes})
-    return {
-        "task": found.id,
-        "folder": found.attempt.folder if found.attempt and found.attempt.folder else None,
-        "site": found.attempt.site if found.attempt else "unknown",
-        "files": files,
-    }
-
-
-@tool("read", "data", long=True)
-async def fetch_file(
-    desk: AgentDesk,
-    _speaker: Speaker,
-    *,
-    task: Ref,
-    path: Annotated[str, Field(max_length=300)],
-    offset: Annotated[int, Field(ge=0)] = 0,
-    limit: Annotated[int, Field(ge=1, le=MOST_KIB << 10)] = 6000,
-) -> dict[str, Any]:
-    """A piece of one small file of a task, as text: a JSON value, its outputs, its log. What is no text is described.
-
-    Args:
-        task: id or name
-        path: as list_output tells it: job.out, outputs.jsonl, result/NAME
-        offset: from which byte
-        limit: at most so many bytes
-    """
-    if not FETCHABLE.fullmatch(path):
-        raise NotFound(
-            "Of a task's files only job.out, outputs.jsonl and those in result/ can be fetched: list_output."
-        )
-    content = await desk.service.file(task, path)
-    piece = content[offset : offset + limit]
-    facts = {"task": task, "path": path, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    if not _is_text(path, piece):
-        return facts | {"text": "none: it is no text. A notebook reads it: task.result() gives its value."}
-    end = offset + len(piece)
-    return facts | without_empty({
-        "offset": offset,
-        "next_offset": end if end < len(content) else None,
-        "text": Foreign(piece.decode("utf-8", "backslashreplace"), f"{word(path, 100)} of a task", limit),
-    })  # fmt: skip
-
-
-def _is_text(path: str, piece: bytes) -> bool:
-    if path.endswith((".npy", ".pickle", ".parquet")) or b"\0" in piece:
-        return False
-    try:
-        json.dumps(piece.decode("utf-8"))
-    except UnicodeDecodeError as fault:
-        return fault.start > len(piece) - 4  # cut within a character
-    return True
 
 
 @tool("act", "data", destroys=True)

@@ -57,6 +57,7 @@ def request_of(
         client_token=uuid.uuid4().hex, name=name, language=language, envelope=envelope, outputs=tuple(outputs),
         source=source, digest=sealed.digest, bundle_sha256=sealed.sha256,
         python=KernelPython(executable=sys.executable, version=version), captured=taken.captured,
-        notebook=NotebookCell(path=notebook), again=again, healing=healing or Healing(), by=by,
+        imports=taken.spec.requires, notebook=NotebookCell(path=notebook), again=again,
+        healing=healing or Healing(), by=by,
     )  # fmt: skip
     return request, sealed.data

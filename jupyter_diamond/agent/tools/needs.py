@@ -16,7 +16,7 @@ from .parameters import Group, Options, Text
 
 RARE = (
     "arch", "qos", "fabric", "container", "preemptible", "unknown_charge", "soft", "seed", "runtime", "serial", "sites",
-    "deadline", "max_charge", "objective", "account", "stage_in", "stage_out",
+    "deadline", "max_charge", "objective", "account", "env", "stage_in", "stage_out",
 )  # fmt: skip
 """What may stand in ``options`` beside the parameters."""
 _FLAGS = ("preemptible", "unknown_charge")
@@ -38,7 +38,8 @@ class Needs(Group):
     options: Options | None = Field(
         None,
         description="what is needed seldom, all as text: sites (only these, a,b), account, qos, arch, fabric, "
-        "container, runtime (2h, 2h@1), serial, deadline (18:00, 2027-01-31T18:00), max_charge (100), "
+        "container, env (torch), runtime (2h, 2h@1), serial, "
+        "deadline (18:00, 2027-01-31T18:00), max_charge (100), "
         f"objective ({', '.join(OBJECTIVES)}), preemptible (yes), unknown_charge (yes), seed, "
         f"soft (wishes of {','.join(SOFTENABLE)}), stage_in (NAME[=SITE:/path]), "
         "stage_out ('*.pt=>SITE:/path')",

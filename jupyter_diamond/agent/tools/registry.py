@@ -45,7 +45,20 @@ GROUPS: dict[str, str] = {
     "site": "one site's login node: facts, checks, a look around",
 }
 """Which groups there are, and what for."""
-_MODULES = ("pool", "looks", "tasks", "waiting", "groups", "drafting", "data", "moving", "site", "proposals", "more")
+_MODULES = (
+    "pool",
+    "looks",
+    "tasks",
+    "waiting",
+    "groups",
+    "drafting",
+    "data",
+    "files",
+    "moving",
+    "site",
+    "proposals",
+    "more",
+)
 KIB = "answer_kib"
 """The parameter of tools whose answers may be long."""
 

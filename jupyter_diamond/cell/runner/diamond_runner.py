@@ -2,6 +2,8 @@
 
     python runner.py --token TOKEN --bundle-sha256 DIGEST [--cwd FOLDER] [--checkpoints FOLDER] [--segment N/ALL]
                      [--warn-after SECONDS] [--warn-signal NAME] [--member INDEX] [--keep PATTERN]...
+                     [--since SECONDS]
+                     [--data NAME=PATH]...
 
 It is started by the batch script inside the attempt's folder. It reads ``bundle.tar`` (spec.json, values/, modules/)
 and ``key``; it writes, in this order: ``outputs.jsonl`` (while the cell runs), ``result/``, ``files.jsonl`` (of many
@@ -765,7 +767,37 @@ def offer_checkpoints():
     if not is_importable("jupyter_diamond"):
         sys.modules["jupyter_diamond"] = Package("jupyter_diamond")
         sys.modules["jupyter_diamond"].checkpoint = offered
+        offer_data(sys.modules["jupyter_diamond"])
     sys.modules[offered.__name__] = offered  # the installed package finds it there
+
+
+# --- data that was brought here --------------------------------------------------------------------------------------
+
+
+def data_path(name):
+    """Where the data of that name lies, which the cell's line asked for with ``--stage-in``."""
+    path = os.environ.get("DIAMOND_DATA_" + re.sub("[-.]", "_", str(name).upper()))
+    if path is None:
+        raise LookupError(
+            "no data named %r was brought to this job: add --stage-in %s to the cell's line" % (name, name)
+        )
+    return path
+
+
+def offer_data(package):
+    """``from jupyter_diamond import data_path``, whichever version of the package is installed here."""
+    package.data_path = data_path
+
+
+def link_data(folder, named):
+    """In a folder of our own also as ``data/NAME``, for a program that knows no names."""
+    for each in named:
+        name, _, path = each.partition("=")
+        try:
+            os.makedirs(os.path.join(folder, "data"), 0o700, exist_ok=True)
+            os.symlink(path, os.path.join(folder, "data", name))
+        except OSError:
+            pass  # it is a help; the path itself is in the environment
 
 
 class Package(types.ModuleType):
@@ -777,7 +809,7 @@ class Package(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         raise AttributeError(
-            "jupyter_diamond.%s is not there in a job: on %s only jupyter_diamond.checkpoint is" % (name, HOST)
+            "jupyter_diamond.%s is not there in a job: on %s only checkpoint and data_path are" % (name, HOST)
         )
 
 
@@ -873,18 +905,19 @@ class Notebook:
         self.future_flags = {getattr(__future__, name).compiler_flag for name in __future__.all_feature_names}
         self.flags = getattr(_ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0)
 
-    def enter(self, folder, cwd):
+    def enter(self, folder, cwd, data):
         sys.modules["__diamond_runner__"] = sys.modules["__main__"]  # kept alive
         sys.modules["__main__"] = self.main
         sys.argv = [""]
         sys.path[:] = [os.path.join(folder, "modules"), ""] + [p for p in sys.path if p and p != os.path.dirname(HERE)]
         offer_checkpoints()
         builtins.display = self.screen.display
-        sys.meta_path.insert(0, AfterImport(self.screen.patches()))
+        sys.meta_path.insert(0, AfterImport(dict(self.screen.patches(), jupyter_diamond=offer_data)))
         if not (cwd and os.path.isdir(cwd) and os.access(cwd, os.R_OK | os.X_OK)):
             cwd = os.path.join(folder, "work")
             if not os.path.isdir(cwd):
                 os.mkdir(cwd, 0o700)
+            link_data(cwd, data)
         os.chdir(cwd)
         return os.getcwd()
 
@@ -1275,6 +1308,7 @@ def preview(value):
 KEPT_LIMIT = 100000
 KEPT_INLINE = 50  # so many are in the receipt itself, which is read far more often than all of them are
 KEPT_LOOKS = 2000000
+KEPT_CLOCKS_S = 2.0  # a file server's clock may be behind ours
 KEPT_BLOCK = 1 << 20
 KEPT_SMALL = 32768
 KEPT_HURRY_S = 5.0
@@ -1288,17 +1322,26 @@ class Kept:
     for ``*`` alone. Names with a dot in front are found where the pattern has the dot, or names their folder.
     """
 
-    def __init__(self, attempt, patterns):
+    def __init__(self, attempt, patterns, since=None):
         self.attempt = attempt
+        self.known_since = since
         self.patterns = [[part for part in text.split("/") if part not in ("", ".")] for text in patterns]
         self.patterns = [parts + ["*"] if parts[-1:] == ["**"] else parts for parts in self.patterns]
         self.names = {part: name_matcher(part) for parts in self.patterns for part in parts}
         self.root = None
+        self.since = None  # in a folder that others use, too, only what has changed from then on
+        self.older = 0
         self.files = []
         self.left_out = {}
         self.types = {}
         self.gathered = threading.Lock()
         self.hurried_at = None
+
+    def begin(self, root):
+        """The cell is about to run in this folder."""
+        self.root = root
+        if os.path.realpath(root) != os.path.realpath(self.attempt.path("work")):
+            self.since = self.known_since or time.time() - KEPT_CLOCKS_S
 
     def hurry(self, *_signal):
         """Also what SIGTERM does once the cell is over: what is known is written down before SIGKILL comes."""
@@ -1335,6 +1378,8 @@ class Kept:
         said["files_left_out"] = sum(self.left_out.values())
         undigested = sum(1 for file in files if not file["sha256"])
         notes = ["%d: %s" % (count, why) for why, count in self.left_out.items()]
+        if self.older:
+            notes.append("%d were there before, and have not changed" % self.older)
         if undigested:
             notes.append("%d without a digest: the job's time was over, or they were being written" % undigested)
         said["files_note"] = "; ".join(notes)
@@ -1397,7 +1442,9 @@ class Kept:
                         todo.append((path, above + entry.name + "/", self._below(after)))
                     continue
                 ends = sorted(at for at, done in after if done == len(self.patterns[at]))
-                if ends and stat.S_ISREG(status.st_mode) and self._may_be_told(above + entry.name, count):
+                if ends and self.since is not None and max(status.st_ctime, status.st_mtime) < self.since:
+                    self.older += 1
+                elif ends and stat.S_ISREG(status.st_mode) and self._may_be_told(above + entry.name, count):
                     count += 1
                     yield self._file(above + entry.name, path, status, ends)
 
@@ -1554,15 +1601,16 @@ def imported_packages():
 class Attempt:
     """The folder of this attempt, and the two receipts at its end."""
 
-    def __init__(self, folder, token, member=None, patterns=()):
+    def __init__(self, folder, token, member=None, patterns=(), since=None):
         self.folder = folder
-        self.kept = Kept(self, patterns)
+        self.kept = Kept(self, patterns, since)
         self.token = token
         self.member = member
         self.params = {}
         self.membership = {}
         self.recorder = None
         self.bell = None
+        self.data = ()
         self.ended_at = None
         self.finished = threading.Lock()
 
@@ -1810,7 +1858,7 @@ def run_cell(attempt, spec, bundle, cwd):
     screen = Screen(attempt.recorder)
     notebook = Notebook(screen)
     returns = Returns(attempt.folder, attempt.read_key(), spec)
-    attempt.kept.root = notebook.enter(attempt.folder, cwd)
+    attempt.kept.root = notebook.enter(attempt.folder, cwd, attempt.data)
     code, error = 0, None
     try:
         if spec["language"] == "bash":
@@ -1915,14 +1963,17 @@ def begin(options, patterns):
     check_folder(folder)
     os.environ["MPLBACKEND"] = "Agg"
     os.environ.setdefault("PLOTLY_RENDERER", "plotly_mimetype")
-    attempt = Attempt(folder, options["--token"], options.get("--member"), patterns)
+    since = float(options["--since"]) if "--since" in options else None
+    attempt = Attempt(folder, options["--token"], options.get("--member"), patterns, since)
     attempt.open()
     return attempt
 
 
 def main(arguments):
-    options = dict(zip(arguments[::2], arguments[1::2]))
-    attempt = begin(options, [value for name, value in zip(arguments[::2], arguments[1::2]) if name == "--keep"])
+    pairs = list(zip(arguments[::2], arguments[1::2]))
+    options = dict(pairs)
+    attempt = begin(options, [value for name, value in pairs if name == "--keep"])
+    attempt.data = [value for name, value in pairs if name == "--data"]
     recorder = attempt.recorder
     recorder.on_stuck = attempt.fail_stuck
     recorder.start()

@@ -41,8 +41,10 @@ with open(sys.argv[1]) as file:
 found = {}
 for each in distributions():
     found[each.metadata["Name"]] = each.version
-    for file in each.files or ():
-        if not str(file).endswith(".pyc") and not os.path.lexists(str(each.locate_file(file))):
+    root = str(each.locate_file(""))
+    for line in (each.read_text("RECORD") or "").splitlines():
+        name = line.split(",")[0]
+        if name and name[0] != '"' and name[-4:] != ".pyc" and not os.path.lexists(os.path.join(root, name)):
             sys.exit(7)
 sys.exit(0 if all(found.get(name) == version for name, version in wanted.items()) else 7)
 """
@@ -62,7 +64,9 @@ export UV_CONCURRENT_DOWNLOADS="${UV_CONCURRENT_DOWNLOADS:-4}" UV_CONCURRENT_BUI
   UV_CONCURRENT_INSTALLS="${UV_CONCURRENT_INSTALLS:-4}" RAYON_NUM_THREADS="${RAYON_NUM_THREADS:-2}" UV_NO_PROGRESS=1
 limit=; command -v timeout >/dev/null 2>&1 && limit="timeout $4"
 began=$(date +%s)
-$limit "$2" venv --no-project --python "$3" venv &&
+python=$3 # the site's own interpreter is known to its nodes, where it is of that version
+[ -n "$6" ] && [ "$("$6" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" = "$3" ] && python=$6
+$limit "$2" venv --no-project --python "$python" venv &&
   $limit "$2" pip install --python venv/bin/python -r requirements.txt &&
   venv/bin/python -c "$5" >packages.json
 rc=$?
@@ -107,7 +111,7 @@ if [ "$fate" = none ] || {{ [ "$fate" = failed ] && [ "$n" -le {seen} ]; }}; the
     if mkdir "$d/$n" 2>/dev/null; then
       cat >"$d/$n/requirements.txt" && {{
         how=nohup; command -v setsid >/dev/null 2>&1 && how='nohup setsid'
-        $how nice -n 10 sh -c {builder} diamond-build "$d/$n" "$uv" {python} {longest} {packages} \
+        $how nice -n 10 sh -c {builder} diamond-build "$d/$n" "$uv" {python} {longest} {packages} {own} \
           </dev/null >/dev/null 2>&1 &
       }} && fate=started
     fi
@@ -139,12 +143,13 @@ class Told(NamedTuple):
 
 
 def script(
-    folder: str, python: str, *, seen: int = 0, may_start: bool = True, check: bool = False, beside: str = ""
-) -> str:
+    folder: str, python: str, *, own: str = "", beside: str = "", seen: int = 0, may_start: bool = True,
+    check: bool = False,
+) -> str:  # fmt: skip
     """Look at ``<folder>-<architecture>``, and start a build where none is; requirements come as standard input.
 
     ``seen`` is the newest try of which is known that it failed before: after it another one may be made. ``check`` each
-    file of what is ready; ``beside`` is one more place where ``uv`` may be.
+    file of what is ready; ``own`` is the site's interpreter, ``beside`` one more place where ``uv`` may be.
     """
     sound = (
         f'"$d/ready/venv/bin/python" -c {_word(SOUND)} "$d/ready/packages.json" >/dev/null 2>&1 || '
@@ -155,6 +160,7 @@ def script(
     return _SCRIPT.format(
         folder=quote(folder, "the folder of environments"), seen=seen, may="yes" if may_start else "no", check=sound,
         further=quote(beside) if beside else "", python=quote(python, "the version of Python"), longest=LONGEST_S,
+        own=quote(own, "the interpreter"),
         builder=_word(_BUILDER), packages=_word(PACKAGES), lines=_LOG_LINES,
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from jupyter_diamond.parsing.environments import digest_of
 
 _CHECKED_S = 600.0
 """For so long what was found whole is not looked at again."""
-_ASK_FIRST_S, _ASK_MOST_S = 0.5, 10.0
+_ASK_FIRST_S, _ASK_MOST_S = 0.25, 10.0
 _LOOK_S = 60.0
 """A look at each file of a large environment takes long on a busy file system."""
 _STORE_S = 5.0
@@ -46,6 +46,8 @@ class Wanted:
     link: SiteLink
     environment: Environment
     python: str
+    own: str = ""
+    """The site's own interpreter: it is taken where it is of that version."""
     beside: str = ""
     """One more place where ``uv`` may be."""
     digest: str = ""
@@ -166,7 +168,7 @@ class Builds:
         """One look. What failed before this was asked for is tried again; what fails from then on is its end."""
         link = wanted.link
         script = build_script.script(
-            await folder(wanted), wanted.python, beside=wanted.beside, check=not first,
+            await folder(wanted), wanted.python, own=wanted.own, beside=wanted.beside, check=not first,
             seen=first - 1 if first else 1 << 30, may_start=not first or newest < first + MOST_DEATHS - 1,
         )  # fmt: skip
         return answer(link, build_script.read(await link.run(script, stdin=wanted.sent, timeout_s=_LOOK_S)))

@@ -27,6 +27,8 @@ from jupyter_diamond.model.task import KernelPython, Task
 from jupyter_diamond.model.views import Interpreter
 from jupyter_diamond.placement.world import World
 
+Names = Iterable[str]
+
 
 class EnvironmentDesk:
     """One for a service. It is a Readiness: a batch waits until what it runs in is there, and was tried."""
@@ -157,11 +159,8 @@ class EnvironmentDesk:
         return prefix
 
     async def _seen(self, batch: Batch, link: SiteLink, job: JobRequest) -> tuple[str, ...]:
-        """The folders that a cell in a container works with."""
-        folders = [await expanded(link, link.site.workdir)]
-        if link.site.data.folder:
-            folders.append(await expanded(link, link.site.data.folder))
-        folders += [each.path for each in batch.attempt.staged]
+        """What a cell in a container works with. Each is there: a runtime starts nothing without what it is to bind."""
+        folders = [await expanded(link, link.site.workdir), *(each.path for each in batch.attempt.staged)]
         words = job.command
         folders += [words[at + 1] for at, word in enumerate(words[:-1]) if word == "--cwd"]
         return tuple(dict.fromkeys(folders))
@@ -176,7 +175,8 @@ def wanted(link: SiteLink, env: Environment, python: KernelPython) -> Wanted:
     here = link.transport.shares_files
     mine = here and env.python in (None, minor)
     beside = str(Path(sys.executable).with_name("uv")) if here else ""
-    return Wanted(link, env, python.executable if mine else env.python or minor, beside)
+    own_python = link.site.python or ""
+    return Wanted(link, env, python.executable if mine else env.python or minor, own_python, beside)
 
 
 def _unstarted(link: SiteLink, env: Environment) -> Wanted:

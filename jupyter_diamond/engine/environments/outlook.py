@@ -42,10 +42,11 @@ class Outlook:
         env = envelope.env
         if env is None:
             return world
-        links = [self._links[name] for name in self._links if _may_be(name, envelope)]
+        links = list(self._links.values())
         if not is_built(env):
             return with_environment(world, {link.name: self._named(link, env) for link in links})
-        await self._look([self._wanted(link, env) for link in links if self._is_open(link)])
+        asked = [link for link in links if self._is_open(link) and _may_be(link.name, envelope)]
+        await self._look([self._wanted(link, env) for link in asked])
         known = await self._ledger.do(self._ledger.store.environments.all)
         return with_environment(world, {link.name: self._built(link, env, known) for link in links})
 

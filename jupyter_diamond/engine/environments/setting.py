@@ -35,6 +35,7 @@ class Setting:
         starts = quote(self.python, "the interpreter")
         if self.container is not None:
             lines += container_script(self.container)
+            lines.append("cd /")  # the folder where this begins is none of the image
             starts = f"{wrapped(self.container, names=sorted(self.env))} {starts}"
         text = "\n".join([*lines, f"exec {starts} {command}"])
         login = " -l" if self.modules.kind == "login_shell" else ""

@@ -138,6 +138,8 @@ def cause_of(attempt: Attempt, ended: Ended) -> Cause | None:
         return Cause(failure=_BY_STATE[state], evidence=(f"state: {attempt.raw_state or state.value}",))
     if state is State.CANCELLED:
         return _cancelled(attempt, ended.cancelled_by)
+    if state is State.REJECTED and attempt.failure == "data":  # what it needs did not get there: no site's words
+        return Cause(failure="data", evidence=(_cut(attempt.cause),))
     if state is State.REJECTED:
         return refusal((attempt.cause, *attempt.evidence))
     return _failed(attempt, ended)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -18,12 +18,16 @@ from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.states import State
 from jupyter_diamond.settings import DiamondEngine
 
-from .causes import Ended
+from .away import as_it_ended, read_end
+from .causes import Ended, left_off
 from .healer import Healer, for_good, was_taken_back
 from .together import unit_of
 
 AGAIN_S = 30.0
 """An end that could not be stored, or a step that could not be planned, is tried again after that; a cancel, too."""
+
+
+_ENDED_WELL = "Its job ended well, so it is not run a second time."
 
 
 class End(NamedTuple):
@@ -66,7 +70,9 @@ class Endings:
                 changes["state"], changes.get("exit_code"), changes.get("signal"), changes.get("max_rss_bytes"),
                 end.cancelled_by, known.end, known.manifest,
             )  # fmt: skip
-            if (last := for_good(known.task, changes, ended)) is not None:
+            if self._brings(end, ended):
+                self._begin_away(known, changes)
+            elif (last := for_good(known.task, changes, ended)) is not None:
                 plain.append((known, *last))
             elif was_taken_back(known.task, ended) and unit_of(known.task) is not None:
                 back.append(end)
@@ -81,6 +87,54 @@ class Endings:
             together = asyncio.create_task(self._end_all(plain), name=f"diamond-ends-{self._link.name}")
             for known, _, _ in plain:
                 known.healing = together
+
+    def _brings(self, end: End, ended: Ended) -> bool:
+        """Whether something it left is to be brought away before it is over; what is continued takes its work along."""
+        away = self._healer.away
+        if away is None or left_off(ended) or was_taken_back(end.known.task, ended):
+            return False
+        return end.known.job_over or away.wanted(end.known.task, end.changes)
+
+    def resume(self, known: Iterable[Watched]) -> None:
+        """Go on with what is brought away: a server may have died over it."""
+        for each in known:
+            if each.job_over and each.healing is None and self._healer.away is not None:
+                self._begin_away(each, None)
+
+    def _begin_away(self, known: Watched, changes: dict[str, Any] | None) -> None:
+        work = self._away(known, changes)
+        known.healing = asyncio.create_task(work, name=f"diamond-away-{known.task.id}")
+
+    async def _away(self, known: Watched, changes: dict[str, Any] | None) -> None:
+        """Bring away what a job left, and end its attempt; whatever stands in the way, its files are not forgotten."""
+        try:
+            while True:
+                try:
+                    return await self._bring(known, changes)
+                except DiamondError as problem:
+                    self._log.warning("%s: %s", known.task.name, problem.message)
+                except Exception:  # noqa: BLE001 - said in the log; a defect of ours must not leave its end untold
+                    self._log.exception("bringing away what %s left failed; it will be tried again", known.task.id)
+                await asyncio.sleep(AGAIN_S)
+        finally:
+            known.healing = None
+            self._wake()
+
+    async def _bring(self, known: Watched, changes: dict[str, Any] | None) -> None:
+        away, n = self._healer.away, newest(known.task).n
+        assert away is not None, "only who can bring is asked to"
+        if not known.job_over and changes is not None:
+            known.task = await away.begin(known.task, changes)
+        job = newest(known.task).job_state or State.COMPLETED
+        last = await away.bring(known, self._link)
+        if job is State.COMPLETED or last["state"] is State.CANCELLED:
+            why = _ENDED_WELL if last["state"] is State.FAILED else ""
+            (known.task,) = await self._healer.end_all([(known.task, last, why)])
+            return
+        await read_end(known, self._link)
+        known.task = await self._healer.end(known.task, last, as_it_ended(known, job))
+        if newest(known.task).n != n:
+            self._pass_on(known)
 
     async def _end_all(self, ends: Sequence[tuple[Watched, dict[str, Any], str]]) -> None:
         try:

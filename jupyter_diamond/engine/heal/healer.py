@@ -28,6 +28,7 @@ from jupyter_diamond.model.task import Attempt, Task
 from jupyter_diamond.placement import words
 from jupyter_diamond.store.follows import Following
 
+from .away import Away
 from .causes import LOG_BYTES, Cause, Ended, cause_of, had_finished, left_off, says_nothing
 from .checkpoints import MOVED_OR_CUT, Saved
 from .places import besides, choose, moved_to, out_of_reach
@@ -65,6 +66,8 @@ class Healer:
         self._ledger, self._links, self._collector, self._planner, self._log = ledger, links, collector, planner, log
         self._saved = Saved(links, log)
         self._together = together
+        self.away: Away | None = None
+        """Who brings away what an ended job left."""
 
     async def end(self, task: Task, changes: dict[str, Any], ended: Ended) -> Task:
         """Store the end of the task's newest attempt with what follows it; the task as it is then.

@@ -88,7 +88,7 @@ def next_step(task: Task, cause: Cause, *, pin: Envelope | None = None) -> Follo
     if failure in ("oom", "timeout") and not _elsewhere(task, failure):
         more: Literal["memory", "time"] = "memory" if failure == "oom" else "time"
         return Follow("resize", envelope, near, because, more, segment=attempt.segment)
-    if failure == "launch" or _elsewhere(task, failure):
+    if failure == "launch" or _elsewhere(task, failure) or unstaged(attempt, failure):
         return Follow("migrate", envelope, "elsewhere", because, segment=attempt.segment)
     far: Where = "anywhere" if near == "here_first" and not bound(task) else near
     return Follow("retry", envelope, far, because, segment=attempt.segment)
@@ -98,7 +98,7 @@ def never(task: Task, cause: Cause) -> Stop | None:
     """Why nothing follows, where neither its budget nor any plan has a say in that."""
     if task.cancel_requested_by is not None:
         return Stop("You cancelled it.")
-    if _elsewhere(task, cause.failure):
+    if _elsewhere(task, cause.failure) or unstaged(task.attempts[-1], cause.failure):
         return None
     if cause.of_gpu:
         return _more_of_a_gpu(task.attempts[-1])
@@ -139,7 +139,8 @@ def _refused(task: Task, cause: Cause, pin: Envelope) -> Stop | None:
         return _no_retries(task)
     if failure in ("oom", "timeout") and not elsewhere and not _grown(attempt, task.envelope):
         return _no_memory(attempt) if failure == "oom" else _no_time(attempt, task.healing.segments)
-    return _no_other_place(task, pin) if elsewhere or failure == "launch" else None
+    moves = elsewhere or failure == "launch" or unstaged(attempt, failure)
+    return _no_other_place(task, pin) if moves else None
 
 
 _OVER: frozenset[FailureClass] = frozenset({"user_cancel", "lost", "credit"})
@@ -149,6 +150,11 @@ _OVER: frozenset[FailureClass] = frozenset({"user_cancel", "lost", "credit"})
 def _elsewhere(task: Task, failure: FailureClass) -> bool:
     """Its site was reported to be wrong for it: then what failed there is tried at another one, whatever failed."""
     return task.attempts[-1].mismatch is not None and failure not in _OVER and not bound(task)
+
+
+def unstaged(attempt: Attempt, failure: FailureClass | None) -> bool:
+    """Its data did not get to its site, and nothing was sent there: another site may have it, or be reached."""
+    return failure == "data" and attempt.native is None and attempt.submissions == 0
 
 
 def _next_segment(task: Task, failure: FailureClass) -> bool:
@@ -249,8 +255,12 @@ def attempts_left(task: Task) -> int:
 
 
 def avoided(task: Task) -> frozenset[str]:
-    """Sites at which a job of this task did not start, or that somebody reported to be wrong for it."""
-    return frozenset(each.site for each in task.attempts if each.failure == "launch" or each.mismatch is not None)
+    """Sites at which a job of it did not start, to which its data did not get, or that were reported to be wrong."""
+    return frozenset(
+        each.site
+        for each in task.attempts
+        if each.failure == "launch" or each.mismatch is not None or unstaged(each, each.failure)
+    )
 
 
 def mismatched(task: Task) -> dict[str, str]:
@@ -273,6 +283,7 @@ def _because(attempt: Attempt, failure: FailureClass) -> str:
         "node": f"the node{f' {attempt.nodes}' if attempt.nodes else ''} failed under {who}",
         "preempt": f"{who} had to make room for another job at {attempt.site}",
         "launch": f"{who} could not begin at {attempt.site}",
+        "data": f"the data of {who} did not get to {attempt.site}",
     }
     return said.get(failure, f"{attempt.site} could not be reached for {who}")
 

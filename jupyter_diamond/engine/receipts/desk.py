@@ -6,24 +6,25 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from jupyter_diamond.engine.batch import newest
 from jupyter_diamond.engine.groups.results import PAGE, read_results
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.link import SiteLink, SiteLinks
-from jupyter_diamond.engine.results import is_result, log_path, read_log
+from jupyter_diamond.engine.results import is_result, log_path, read_file, read_log
 from jupyter_diamond.errors import DiamondError, NotFound
 from jupyter_diamond.model import attempt_files as names
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.data import Dataset
-from jupyter_diamond.model.group import Group, MemberResult
+from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.receipt import FileList, GroupFiles, LogTail, Receipt
 from jupyter_diamond.model.task import Attempt, Task, TaskRequest
 from jupyter_diamond.model.transfer import Transfer
 
 from .building import Found, receipt_of
-from .kept import KEPT, PIECE_BYTES, Left, kept_file, left_by, listed, of_manifest, read_piece
+from .exporting import Exports
+from .kept import KEPT, PIECE_BYTES, Left, kept_file, left_by, listed, of_manifest, read_piece, refuse_large
 
 T = TypeVar("T")
 
@@ -47,8 +48,16 @@ class DataDesk(Protocol):
         """All of them."""
 
 
+class Page(NamedTuple):
+    """Some members of a group. ``next`` as in ``GroupFiles``."""
+
+    request: TaskRequest
+    members: tuple[tuple[Task, Left | None], ...]
+    next: int | None
+
+
 class Receipts:
-    """Reads; the only thing that it writes is an export, where it is told to."""
+    """Reads what attempts left; it changes nothing."""
 
     def __init__(
         self,
@@ -59,6 +68,8 @@ class Receipts:
         data: Callable[[], DataDesk | None] = lambda: None,
     ) -> None:
         self._ledger, self._links, self._transfers, self._data = ledger, links, transfers, data
+        self.exports = Exports(self, ledger)
+        """The same for other people."""
         self._kept: OrderedDict[tuple[str, int], Left] = OrderedDict()
 
     async def receipt(self, ref: str, n: int | None = None) -> Receipt:
@@ -97,23 +108,32 @@ class Receipts:
 
     async def group_files(self, group: Group, after: int | None = None) -> GroupFiles:
         """What its members left, a look at each site for 500 of them; without their logs, which each member has."""
+        page = await self.page(group, after)
+        return GroupFiles(
+            group=group.id, name=group.name, next=page.next,
+            members=tuple(_listing(task, newest(task), left, None) for task, left in page.members if left is not None),
+        )  # fmt: skip
+
+    async def page(self, group: Group, after: int | None = None) -> Page:
+        """Its members that have begun, 500 at most, with what they left."""
         store = self._ledger.store
         tasks = await self._ledger.do(store.groups.members, group.id, after=after, limit=PAGE)
         request = (await self._ledger.do(store.groups.request, group.id)).request
         keys = {task.id: "" for task in tasks}
         found = await read_results(group.id, tasks, keys, self._links, inline_bytes=0, more=len(tasks) == PAGE)
+        told = {each.task_id: each for each in found.members}
+        upto = [task for task in tasks if found.next is None or task.member is None or task.member.index <= found.next]
         gate = asyncio.Semaphore(_AT_ONCE)
-        by_id = {task.id: task for task in tasks}
 
-        async def of(told: MemberResult) -> FileList:
-            task = by_id[told.task_id]
+        async def of(task: Task) -> tuple[Task, Left | None]:
+            if task.id not in told:
+                return task, None
             attempt = newest(task)
             async with gate:
-                left = await of_manifest(told.manifest, attempt, self._links[attempt.site], cwd=request.cwd)
-            return _listing(task, attempt, left, None)
+                manifest = told[task.id].manifest
+                return task, await of_manifest(manifest, attempt, self._links[attempt.site], cwd=request.cwd)
 
-        lists = await asyncio.gather(*(of(each) for each in found.members))
-        return GroupFiles(group=group.id, name=group.name, members=tuple(lists), next=found.next)
+        return Page(request, tuple(await asyncio.gather(*(of(task) for task in upto))), found.next)
 
     async def fetch(
         self, ref: str, ask: str, *, offset: int = 0, limit: int = PIECE_BYTES, n: int | None = None
@@ -124,7 +144,8 @@ class Receipts:
         limit = min(limit, PIECE_BYTES)
         if ask.startswith(KEPT):
             left = await self._left(task, attempt, link, request)
-            path, _ = kept_file(left, ask)
+            path, kept = kept_file(left, ask)
+            refuse_large(path, kept.bytes, link)
             return await read_piece(path, link, within=left.folder or "" if left else "", offset=offset, limit=limit)
         own = log_path(attempt) if ask == names.LOG else f"{attempt.folder}/{ask}"
         if attempt.folder is None or own is None or not (ask in (names.LOG, names.OUTPUTS) or is_result(ask)):
@@ -133,6 +154,11 @@ class Receipts:
         if data is None:
             raise NotFound(f"{ask} is no longer in {attempt.folder} at {link.name}.")
         return data
+
+    async def whole(self, ref: str, path: str) -> bytes:
+        """The log, the outputs, or a value of the newest attempt. Raises NotFound."""
+        _, _, attempt = await self._find(ref, None)
+        return await read_file(attempt, self._links[attempt.site], path)
 
     async def pieces(self, ref: str, ask: str, n: int | None = None) -> AsyncIterator[bytes]:
         """The whole of a file, piece by piece."""

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from jupyter_diamond.engine import attempt_folder
 from jupyter_diamond.engine.link import SiteLink
 from jupyter_diamond.engine.results import is_result, log_path
-from jupyter_diamond.errors import NotFound, ResultUnavailable
+from jupyter_diamond.errors import DataProblem, NotFound, ResultUnavailable
 from jupyter_diamond.model import attempt_files as files
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.manifest import KeptFile, Manifest
@@ -29,6 +29,7 @@ KEPT = "kept/"
 PIECE_BYTES = 4 << 20
 """So much of a file comes with one answer."""
 _MOST_LIST_BYTES = 64 << 20
+_FAR_BYTES = 300_000_000
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MEDIA = {"json": "application/json", "parquet": "application/vnd.apache.parquet"}
 
@@ -147,6 +148,16 @@ def kept_file(left: Left | None, ask: str) -> tuple[str, KeptFile]:
     if left.folder is None:
         raise NotFound(f"{found.path!r} is not handed out: {left.note}.")
     return f"{left.folder}/{found.path}", found
+
+
+def refuse_large(path: str, size: int, link: SiteLink) -> None:
+    """What Globus Compute is not made for. Raises DataProblem."""
+    if link.site.transport == "globus-compute" and size > _FAR_BYTES:
+        raise DataProblem(
+            f"{path} at {link.name} has {size:,} bytes; over Globus Compute at most {_FAR_BYTES:,} are fetched. "
+            f"Move it: %diamond transfer {link.name}:{path} home:~/",
+            kind="refused",
+        )
 
 
 async def read_piece(path: str, link: SiteLink, *, within: str, offset: int, limit: int) -> bytes:

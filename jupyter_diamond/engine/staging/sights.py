@@ -6,12 +6,12 @@ import asyncio
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from jupyter_diamond.errors import DataFault, DataProblem, DiamondError, TransportError
+from jupyter_diamond.data.listing import Listing
+from jupyter_diamond.engine.transfers.desk import TransferDesk
+from jupyter_diamond.errors import DataFault, DataProblem, DiamondError, GlobusProblem, TransportError
 from jupyter_diamond.model.data import Location, Replica
 from jupyter_diamond.model.site import Site
 from jupyter_diamond.store.datasets import Copy
-
-from .base import Found, Transfers
 
 LOOK_S = 75.0
 """So long a look at a place may take: a path that is missing is to be told within about a minute."""
@@ -23,7 +23,7 @@ class Sight(NamedTuple):
     """A look at a location. ``found`` None: nobody could look, and ``problem`` says why."""
 
     location: Location
-    found: Found | None
+    found: Listing | None
     problem: DiamondError | None = None
 
     @property
@@ -37,7 +37,19 @@ class Sight(NamedTuple):
         return self.found.digest if self.found is not None and self.good and self.found.whole else ""
 
 
-async def look(transfers: Transfers, location: Location) -> Sight:
+def plain(location: Location) -> Location:
+    """The location without a slash at its end: one place has one name."""
+    return location.model_copy(update={"path": location.path.rstrip("/") or "/"})
+
+
+def may_pass(problem: DiamondError) -> bool:
+    """Whether it is worth to wait: nothing was said about the data itself."""
+    if isinstance(problem, GlobusProblem):
+        return problem.transient or problem.outcome == "needs_login"
+    return isinstance(problem, DataProblem) and (problem.transient or problem.kind == "needs_you")
+
+
+async def look(transfers: TransferDesk, location: Location) -> Sight:
     """Look at a location, and let no problem out: it is part of what is seen."""
     looking = asyncio.ensure_future(transfers.look(location))
     try:
@@ -54,7 +66,7 @@ async def look(transfers: Transfers, location: Location) -> Sight:
     return Sight(location, found, trouble_of(location, found))
 
 
-def trouble_of(location: Location, found: Found | None) -> DataProblem | None:
+def trouble_of(location: Location, found: Listing | None) -> DataProblem | None:
     """Why what was found there cannot be used; None where it can, or where nobody can look before it is moved."""
     if found is None or (found.kind in ("file", "folder") and not found.unread):
         return None

@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 from jupyter_diamond.data import listing
 from jupyter_diamond.data.base import End
 from jupyter_diamond.data.choice import choose
+from jupyter_diamond.data.globus import GlobusMover
 from jupyter_diamond.data.listing import Listing
 from jupyter_diamond.data.work import refuse_source
 from jupyter_diamond.engine.ledger import Ledger
@@ -25,7 +26,7 @@ from jupyter_diamond.errors import DataProblem, InvalidRequest
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.data import DataSize, Location
-from jupyter_diamond.model.transfer import MoverKind, Transfer, TransferRequest
+from jupyter_diamond.model.transfer import MoverKind, Transfer, TransferNeed, TransferRequest
 from jupyter_diamond.settings import DiamondData
 
 _LOOK_AGAIN_S = 30.0
@@ -36,8 +37,8 @@ _GIB = 1 << 30
 class Looks(Protocol):
     """A mover that can look where there is no shell."""
 
-    async def look(self, end: End, files: Collection[str] = ()) -> Listing:
-        """What lies at an end. Raises DataProblem."""
+    async def look(self, end: End, files: Collection[str] = ()) -> Listing | None:
+        """What lies at an end; None where that cannot be said now. Raises DataProblem."""
 
 
 class TransferDesk:
@@ -48,7 +49,7 @@ class TransferDesk:
     ) -> None:
         self._ledger, self._settings = ledger, settings
         self.ends = Ends(links, settings.collections)
-        self.movers = movers(globus)
+        self.movers = movers(globus, settings)
         self.driver = TransferDriver(ledger, self.ends, self.movers, log, at_once=settings.at_once)
 
     async def close(self) -> None:
@@ -76,9 +77,11 @@ class TransferDesk:
             _check_room(destination, found, there)
         now = time.time()
         size = DataSize(bytes=total, files=len(found.files)) if found is not None and total is not None else None
+        before = await self._ledger.do(self._ledger.store.transfers.like, request)
         transfer = Transfer(
             id=f"x{secrets.token_hex(5)}", request=request, mover=kind, why=why, created_at=from_epoch(now),
             deadline=from_epoch(now) + timedelta(seconds=request.deadline_s), state_since=from_epoch(now),
+            compared=before.compared if before is not None else None,
         )  # fmt: skip
         if size is not None:
             told = {"bytes_total": size.bytes, "files_total": size.files}
@@ -93,6 +96,18 @@ class TransferDesk:
         if found is not None:
             refuse_source(one, found)
         return await self._choose(one, other, found.total_bytes if found is not None and found.whole else None)
+
+    async def needs(self, source: Location, destination: Location) -> tuple[TransferNeed, ...]:
+        """What Globus wants before it moves something from one to the other: asked now, not when nobody is there."""
+        mover = self.movers["globus"]
+        if not isinstance(mover, GlobusMover):
+            return ()
+        return await mover.preconditions(*await self._both(source, destination))
+
+    async def mover(self, source: Location, destination: Location, total_bytes: int | None) -> tuple[MoverKind, str]:
+        """As ``plan``, of data that was looked at before."""
+        one, other = await self._both(source, destination)
+        return await self._choose(one, other, total_bytes)
 
     async def look(self, location: Location, files: Collection[str] = ()) -> Listing | None:
         """What lies at a location now; None where nobody can look. Raises DataProblem, TransportError."""
@@ -150,6 +165,8 @@ class TransferDesk:
         one, other = await asyncio.gather(self.ends.end_of(source), self.ends.end_of(destination))
         if one.path == other.path and one.location.place == other.location.place:
             raise InvalidRequest(f"{source} is both source and destination.")
+        if one.location.place == other.location.place and other.path.startswith(one.path.rstrip("/") + "/"):
+            raise InvalidRequest(f"{destination} lies within {source}, which cannot be sent into itself.")
         return one, other
 
     async def _look(self, end: End, files: Collection[str]) -> Listing | None:

@@ -13,11 +13,11 @@ import pytest
 
 from jupyter_diamond.agent.chat.bridge import PERSONA
 from jupyter_diamond.agent.chat.chats import Chats
-from jupyter_diamond.agent.guard.secrets import Secrets
 from jupyter_diamond.engine.ledger import Ledger
 from jupyter_diamond.engine.news.conditions import Match
 from jupyter_diamond.engine.news.consumers import Consumers
 from jupyter_diamond.engine.news.waking import as_data, waking
+from jupyter_diamond.engine.secrets import Secrets
 from jupyter_diamond.errors import NotFound
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.chat import ChatState

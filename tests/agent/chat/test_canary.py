@@ -17,7 +17,7 @@ from jupyterlab_chat.websocket_model import WsChatModel
 from jupyter_diamond.agent.chat import persona
 from jupyter_diamond.agent.chat.bridge import PERSONA, Bridge
 from jupyter_diamond.agent.chat.persona import AVATAR, DiamondPersona
-from jupyter_diamond.agent.guard.secrets import Secrets
+from jupyter_diamond.engine.secrets import Secrets
 
 
 def test_what_the_bridge_calls_takes_what_it_is_given():

@@ -8,7 +8,7 @@ import shutil
 from types import SimpleNamespace
 
 from jupyter_diamond.agent.chat.bridge import Conversation
-from jupyter_diamond.agent.guard.secrets import Secrets
+from jupyter_diamond.engine.secrets import Secrets
 from tests.agent.chat.conftest import until
 
 

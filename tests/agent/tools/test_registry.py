@@ -56,10 +56,10 @@ def test_numbers_have_bounds(spec):
 def test_what_changes_something_is_no_look():
     changing = {
         "submit_task", "submit_group", "cancel_task", "replan_task", "hold_task", "release_task", "put_file",
-        "run_readonly", "smoke_test",
+        "run_readonly", "smoke_test", "register_dataset", "transfer_data", "cancel_transfer",
     }  # fmt: skip
     assert {name for name, spec in SPECS.items() if spec.kind != "read"} >= changing
-    assert {name for name, spec in SPECS.items() if spec.destroys} == {"cancel_task", "put_file"}
+    assert {name for name, spec in SPECS.items() if spec.destroys} == {"cancel_task", "put_file", "cancel_transfer"}
 
 
 def test_the_groups_open_tools_and_others_are_refused():

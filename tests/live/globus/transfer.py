@@ -155,6 +155,8 @@ class Transfer:
         given = request.query.get("path") or "/"
         found = self._there(token, collection_id)
         path = found.path(given)
+        if not found.stats:
+            raise problem(409, "NotSupported", "This operation is not supported on this collection", request.path)
         if not path.exists():
             raise found.lacks(given, "stat")
         return 200, described(path)

@@ -45,6 +45,7 @@ class Collection:
     denied: tuple[str, ...] = ()  # paths that may not be read or written
     ls_error: tuple[int, str, str] | None = None
     renames: bool = True
+    stats: bool = True  # some connectors cannot tell of one path
 
     def path(self, given: str | None) -> Path:
         """The path here of one of the collection. Raises HttpError where that may not be reached."""

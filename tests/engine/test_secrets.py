@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_diamond.agent.guard.secrets import BLOT, Secrets
+from jupyter_diamond.engine.secrets import BLOT, Secrets
 
 ENV = {
     "JUPYTER_TOKEN": "0123456789abcdef", "OPENAI_API_KEY": "key-of-mine-1", "HOME": "/home/ada", "SSH_KEY_PATH": "/k/id",
