@@ -20,7 +20,13 @@ LIVE := $(if $(SLURM),--slurm)
 COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \
           $(wildcard jupyter_diamond/labextension/package.json)
 
+<<<<<<< HEAD
 .PHONY: help demo lab test lint chaos bench bench-agent bench-placement bench-transfer bench-files screenshots clean debian
+||||||| 8d51f6c
+.PHONY: help demo lab test lint chaos bench bench-agent bench-placement screenshots clean debian
+=======
+.PHONY: help demo lab test lint chaos bench bench-lab bench-agent bench-placement screenshots clean debian
+>>>>>>> screens
 
 help:
 	@echo 'make demo [SLURM=1]   run the example notebook on a Jupyter server of its own, print decision, log and result'
@@ -29,6 +35,7 @@ help:
 	@echo 'make chaos [SEED=1 RUNS=500 TRACE=1 | REAL=50]   faults and kills: on virtual time, or on three real Slurm clusters'
 	@echo 'make lint             ruff, mypy, and tsc where node is installed'
 	@echo 'make bench            every benchmark, tables on stdout'
+	@echo 'make bench-lab        JupyterLab in a browser: start, first paint, news, scrolling with 10,000 tasks'
 	@echo 'make bench-placement [SEED= ROUNDS= LOGS=folder]   placement policies on simulated sites'
 	@echo 'make bench-transfer [GB=2 TIMES=3]   durable transfers against bare rsync and Globus Transfer, between loopback sites'
 	@echo 'make bench-files      the receipt of 10,000 files against sha256sum of the same'
@@ -82,6 +89,11 @@ bench: .venv/installed
 bench-agent: .venv/installed debian
 	@$(PY) -m tests.benchmarks.agent $(PLAY)
 
+# What the extension costs at JupyterLab's start, and how its screens hold up with 12 sites x 10 partitions and 10,000 tasks.
+bench-lab: .venv/installed
+	@bash tests/live/debian.sh tests >/dev/null
+	@PYTHONPATH=tests/labextension $(PY) -m tests.benchmarks.lab
+
 # Policies of placement on simulated federations; LOGS is a folder of job logs (SWF files or tables), if there is one.
 bench-placement: .venv/installed
 	@$(PY) -m tests.benchmarks.placement --seed $(or $(SEED),7) --rounds $(ROUNDS) $(if $(LOGS),--logs $(LOGS))
@@ -98,7 +110,7 @@ bench-files: .venv/installed
 
 screenshots: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null
-	@$(PY) -m tests.live.screenshots $(OUT)
+	@PYTHONPATH=tests/labextension $(PY) -m tests.live.screenshots $(OUT)
 
 clean:
 	rm -rf .venv build dist $(OUT) labextension/node_modules labextension/lib .pytest_cache .mypy_cache .ruff_cache .hypothesis
