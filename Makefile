@@ -20,7 +20,7 @@ LIVE := $(if $(SLURM),--slurm)
 COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \
           $(wildcard jupyter_diamond/labextension/package.json)
 
-.PHONY: help demo lab test lint chaos bench bench-agent bench-placement bench-transfer screenshots clean debian
+.PHONY: help demo lab test lint chaos bench bench-agent bench-placement bench-transfer bench-files screenshots clean debian
 
 help:
 	@echo 'make demo [SLURM=1]   run the example notebook on a Jupyter server of its own, print decision, log and result'
@@ -31,6 +31,7 @@ help:
 	@echo 'make bench            every benchmark, tables on stdout'
 	@echo 'make bench-placement [SEED= ROUNDS= LOGS=folder]   placement policies on simulated sites'
 	@echo 'make bench-transfer [GB=2 TIMES=3]   durable transfers against bare rsync and Globus Transfer, between loopback sites'
+	@echo 'make bench-files      the receipt of 10,000 files against sha256sum of the same'
 	@echo 'make bench-agent      agents end to end on real Slurm: right, rigorous, tokens, model calls while jobs ran'
 	@echo 'make screenshots [OUT=folder]   every view as a picture'
 	@echo 'make clean            remove what make has made'
@@ -90,6 +91,10 @@ bench-transfer: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null
 	@export GB=$(or $(GB),2) TIMES=$(or $(TIMES),3) && $(PY) -m tests.benchmarks.bench_transfer && \
 	  $(PY) -m tests.benchmarks.transfer_globus
+
+# What a job needs to name its files, with the code that runs at a site.
+bench-files: .venv/installed
+	@$(PY) -m tests.benchmarks.bench_files
 
 screenshots: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null
