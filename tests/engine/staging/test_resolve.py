@@ -62,6 +62,14 @@ def test_a_copy_that_nobody_wrote_down_is_known_by_its_sizes():
     assert not way(ORIGIN, there=listing(kind="missing")).here
 
 
+def test_a_file_keeps_what_its_name_ends_with():
+    file = copy("home:/words.csv", Listing("file", {"": Entry("", 5, 1)}))
+    there = way(file)
+    assert re.fullmatch(r"/scratch/words-[0-9a-f]{12}\.csv", there.path)
+    made = copy(f"delta:{there.path}", file.sight.found, given=False, before=file.sight.listing)
+    assert [each.place for each in way(file, made).sources] == ["home", "delta"]
+
+
 def test_sources_are_the_first_copy_and_those_that_hold_the_same():
     far = copy("delta:/words", listing(at=4))
     other = copy("anvil:/words", listing(size=9))
