@@ -71,7 +71,8 @@ async def _transfer(service: DiamondService, arguments: Mapping[str, str]) -> Pl
     moved = f"{amount} goes from {short_place(source)} to {short_place(destination)}, by {MOVER[mover]}."
     terms = Terms(act="transfer", subject="data", site=destination.site, arguments=told, data=(moved,))
     title = f"Move {amount[:1].lower()}{amount[1:]} from {short_place(source)} to {short_place(destination)}"
-    return Planned(terms=terms, title=title, why=why)
+    needs = await service.transfers.needs(source, destination) if mover == "globus" else ()
+    return Planned(terms=terms, title=title, why=why, notes=tuple(need.sentence for need in needs))
 
 
 def _located(service: DiamondService, text: str) -> Location:
