@@ -88,7 +88,7 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
 
 
 def _dry_run(session: Session, options: SubmitOptions, taken: Capture) -> DryRun:
-    """Where it would go, what it would find there, and what would be moved."""
+    """What a submission would come to."""
     sweep = options.sweep
     first = sum(1 for member in sweep.members if member.round == 1) if sweep is not None else 1
     at_once = sweep.at_once if sweep is not None else None

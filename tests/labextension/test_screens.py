@@ -290,7 +290,7 @@ def test_hostile_text_stays_text_on_every_screen(page: Page, lab: Lab):
 def test_nothing_there_says_what_to_do(page: Page, lab: Lab):
     lab.order({"do": "empty"})
     open_screen(page, "wall")
-    expect(page.locator(f'{WALL} [data-part="no-sites"]')).to_contain_text("jupyter diamond setup")
+    expect(page.locator(f'{WALL} [data-part="no-sites"]')).to_contain_text("jupyter diamond init-sites")
     open_screen(page, "tasks")
     expect(page.locator(f'{BOARD} [data-part="no-tasks"]')).to_contain_text("%%diamond_submit")
     assert violations(page, BOARD) == []
