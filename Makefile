@@ -20,8 +20,7 @@ LIVE := $(if $(SLURM),--slurm)
 COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \
           $(wildcard jupyter_diamond/labextension/package.json)
 
-.PHONY: help demo lab test lint chaos bench bench-lab bench-agent bench-placement bench-transfer bench-files screenshots \
-        clean debian
+.PHONY: help demo lab test lint chaos bench bench-lab bench-agent bench-placement bench-transfer bench-files screenshots clean debian
 
 help:
 	@echo 'make demo [SLURM=1]   run the example notebook on a Jupyter server of its own, print decision, log and result'

@@ -6,12 +6,12 @@ import asyncio
 import os
 import shutil
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from jupyter_diamond.errors import Conflict, Infeasible, InvalidRequest, NotFound
-from jupyter_diamond.model.data import Location, StageIn
+from jupyter_diamond.model.data import Location
 from jupyter_diamond.model.envelope import Envelope, Span
 from jupyter_diamond.model.group import GroupRequest, Member
 from jupyter_diamond.model.healing import Healing
@@ -22,6 +22,7 @@ from jupyter_diamond.placement.explain import explain
 from tests.engine import arrays, cells
 from tests.engine.conftest import ended, until
 
+pytestmark = pytest.mark.asyncio
 READS = "from jupyter_diamond import data_path\nprint(open(data_path('words') + '/a.txt').read())"
 
 
@@ -59,8 +60,8 @@ def words(bench):
     return folder
 
 
-@pytest_asyncio.fixture
-async def service(bench):
+@pytest.fixture
+def pool(bench):
     """This machine twice: ``box`` and ``other`` keep their data in folders of their own."""
     sites = "".join(
         f"  - {{name: {name}, scheduler: process, workdir: {bench.folder / name},"
@@ -68,7 +69,7 @@ async def service(bench):
         for name in ("box", "other")
     )
     bench.sites_path.write_text(f"sites:\n{sites}")
-    return await bench.start()
+    return bench
 
 
 def gated(service):
@@ -85,15 +86,16 @@ async def kinds(service, task):
     return [event.type for event in (await service.task_events(task.id)).events]
 
 
-async def test_data_is_brought_once_used_again_and_brought_anew_when_it_has_changed(bench, service, words):
+async def test_data_is_brought_once_used_again_and_brought_anew_when_it_has_changed(pool, words):
+    service = await pool.start()
     added = await service.data.add("words", location_of(str(words)), "two files")
     assert (added.size.files, added.replicas[0].state, added.note) == (2, "here", "two files")
-    first = await ended(service, await bench.submit(service, READS, name="first", envelope=needs("words")))
+    first = await ended(service, await pool.submit(service, READS, name="first", envelope=needs("words")))
     assert (first.state, first.attempt.staged[0].name, await log_of(service, first)) == (
         State.COMPLETED, "words", "first\n",
     )  # fmt: skip
     assert "attempt.staging" in await kinds(service, first)
-    again = await ended(service, await bench.submit(service, READS, name="again", envelope=needs("words")))
+    again = await ended(service, await pool.submit(service, READS, name="again", envelope=needs("words")))
     staged = again.attempt.staged[0]
     assert (again.state, staged.transfer, staged.path) == (State.COMPLETED, None, first.attempt.staged[0].path)
     assert len(await service.transfers.list()) == 1
@@ -101,41 +103,44 @@ async def test_data_is_brought_once_used_again_and_brought_anew_when_it_has_chan
     assert [(each.location.site, each.state) for each in made] == [("box", "here")]
     assert made[0].purge_at - datetime.now(timezone.utc) > timedelta(days=29)
     (words / "a.txt").write_text("second")
-    third = await ended(service, await bench.submit(service, READS, name="third", envelope=needs("words")))
+    third = await ended(service, await pool.submit(service, READS, name="third", envelope=needs("words")))
     assert (await log_of(service, third), third.attempt.staged[0].path == staged.path) == ("second\n", False)
     assert len(await service.transfers.list()) == 2
 
 
-async def test_a_site_that_sees_this_machines_files_uses_them_where_they_lie(bench, service, words):
-    task = await bench.submit(service, READS, envelope=needs(f"words={words}", site="here"))
+async def test_a_site_that_sees_this_machines_files_uses_them_where_they_lie(pool, words):
+    service = await pool.start()
+    task = await pool.submit(service, READS, envelope=needs(f"words={words}", site="here"))
     done = await ended(service, task)
     assert (done.state, done.attempt.staged[0].path) == (State.COMPLETED, str(words))
     assert await service.transfers.list() == ()
 
 
-async def test_a_copy_that_somebody_changed_is_not_used(bench, service, words):
+async def test_a_copy_that_somebody_changed_is_not_used(pool, words):
+    service = await pool.start()
     await service.data.add("words", location_of(str(words)))
-    first = await ended(service, await bench.submit(service, READS, name="first", envelope=needs("words")))
+    first = await ended(service, await pool.submit(service, READS, name="first", envelope=needs("words")))
     copy = first.attempt.staged[0].path
-    with open(f"{copy}/a.txt", "w") as file:  # noqa: ASYNC230 - a small one
-        file.write("spoiled")
-    again = await ended(service, await bench.submit(service, READS, name="again", envelope=needs("words")))
+    await asyncio.to_thread(Path(copy, "a.txt").write_text, "spoiled")
+    again = await ended(service, await pool.submit(service, READS, name="again", envelope=needs("words")))
     assert await log_of(service, again) == "first\n"
     assert again.attempt.staged[0].transfer is not None
 
 
-async def test_what_is_missing_is_told_before_anything_is_queued(bench, service, words):
-    with pytest.raises(Infeasible, match="words cannot get here: home:.*nowhere is not there"):
-        await bench.submit(service, READS, envelope=needs(f"words={bench.folder}/nowhere", site=None))
+async def test_what_is_missing_is_told_before_anything_is_queued(pool, words):
+    service = await pool.start()
+    with pytest.raises(Infeasible, match=r"words cannot get here: home:.*nowhere is not there"):
+        await pool.submit(service, READS, envelope=needs(f"words={pool.folder}/nowhere", site=None))
     with pytest.raises(NotFound, match="no data named 'letters'"):
-        await bench.submit(service, READS, envelope=needs("letters"))
-    gone = await service.data.add("gone", location_of(f"{bench.folder}/nowhere"))
+        await pool.submit(service, READS, envelope=needs("letters"))
+    gone = await service.data.add("gone", location_of(f"{pool.folder}/nowhere"))
     assert (gone.replicas[0].state, gone.size) == ("missing", None)
 
 
-async def test_what_goes_missing_after_the_plan_ends_the_attempt_as_one_of_its_data(bench, service, words):
+async def test_what_goes_missing_after_the_plan_ends_the_attempt_as_one_of_its_data(pool, words):
+    service = await pool.start()
     gate = gated(service)
-    task = await bench.submit(service, READS, envelope=needs(f"words={words}"), healing=Healing(retries=0))
+    task = await pool.submit(service, READS, envelope=needs(f"words={words}"), healing=Healing(retries=0))
     await gate.began.wait()
     shutil.rmtree(words)
     gate.open.set()
@@ -145,10 +150,11 @@ async def test_what_goes_missing_after_the_plan_ends_the_attempt_as_one_of_its_d
     assert done.next
 
 
-async def test_two_tasks_and_an_array_share_what_is_brought(bench, service, words):
+async def test_two_tasks_and_an_array_share_what_is_brought(pool, words):
+    service = await pool.start()
     gate = gated(service)
     await service.data.add("words", location_of(str(words)))
-    tasks = [await bench.submit(service, READS, name=name, envelope=needs("words")) for name in ("one", "two")]
+    tasks = [await pool.submit(service, READS, name=name, envelope=needs("words")) for name in ("one", "two")]
     data = arrays.bundle(READS, range(3), name="many")
     request = cells.request(READS, data, name="many", envelope=needs("words"))
     asked = GroupRequest(request=request, members=tuple(Member(index=index) for index in range(3)))
@@ -166,9 +172,10 @@ async def test_two_tasks_and_an_array_share_what_is_brought(bench, service, word
     assert gate.moved == 1
 
 
-async def test_a_cancel_ends_the_transfer_only_when_nobody_else_needs_it(bench, service, words):
+async def test_a_cancel_ends_the_transfer_only_when_nobody_else_needs_it(pool, words):
+    service = await pool.start()
     gate = gated(service)
-    tasks = [await bench.submit(service, READS, name=name, envelope=needs(f"words={words}")) for name in ("one", "two")]
+    tasks = [await pool.submit(service, READS, name=name, envelope=needs(f"words={words}")) for name in ("one", "two")]
 
     async def both_wait():
         found = [await service.task(task.id) for task in tasks]
@@ -186,9 +193,10 @@ async def test_a_cancel_ends_the_transfer_only_when_nobody_else_needs_it(bench, 
     assert gate.moved == 0
 
 
-async def test_what_is_held_while_its_data_comes_lets_go_of_it_and_goes_on_when_released(bench, service, words):
+async def test_what_is_held_while_its_data_comes_lets_go_of_it_and_goes_on_when_released(pool, words):
+    service = await pool.start()
     gate = gated(service)
-    task = await bench.submit(service, READS, envelope=needs(f"words={words}"))
+    task = await pool.submit(service, READS, envelope=needs(f"words={words}"))
     await gate.began.wait()
     await until(lambda: _in(service, task, State.STAGING_IN))
     await service.hold(task.id, "you")
@@ -205,8 +213,9 @@ async def _in(service, task, state):
     return (await service.task(task.id)).state is state
 
 
-async def test_a_better_place_is_where_the_data_lies(bench, service, words):
-    folder = bench.folder / "other" / "given"
+async def test_a_better_place_is_where_the_data_lies(pool, words):
+    service = await pool.start()
+    folder = pool.folder / "other" / "given"
     shutil.copytree(words, folder)
     big = folder / "c.bin"
     with big.open("wb") as file:
@@ -219,13 +228,14 @@ async def test_a_better_place_is_where_the_data_lies(bench, service, words):
     assert told["box"].estimate.transfer_s == pytest.approx(322, abs=5)
     said = next(each.sentence for each in told["box"].verdicts if each.rule == "data")
     assert said.startswith("words (30") or "comes from other by a copy, in about 5 min, as is assumed" in said
-    assert "needs 5 min to move the data" in explain(decision)
+    assert "needs 5 min to move the data" in " ".join(explain(decision).split())
 
 
-async def test_what_a_job_leaves_is_brought_where_it_says(bench, service):
-    there = bench.folder / "results"
+async def test_what_a_job_leaves_is_brought_where_it_says(pool):
+    service = await pool.start()
+    there = pool.folder / "results"
     source = "import os\nos.makedirs('ckpt')\nopen('ckpt/a.pt', 'w').write('weights')\nopen('log.txt', 'w').write('x')"
-    task = await bench.submit(service, source, envelope=needs(out=(f"ckpt/*.pt=>{there}", "*.txt")))
+    task = await pool.submit(service, source, envelope=needs(out=(f"ckpt/*.pt=>{there}", "*.txt")))
     done = await ended(service, task)
     assert (done.state, done.attempt.job_state, len(done.attempt.staged_out)) == (State.COMPLETED, None, 1)
     assert [str(path.relative_to(there)) for path in there.rglob("*.*")] == ["ckpt/a.pt"]
@@ -233,10 +243,11 @@ async def test_what_a_job_leaves_is_brought_where_it_says(bench, service):
     assert states[-3:] == ["staging_out", None, "completed"]
 
 
-async def test_files_that_cannot_be_brought_end_a_good_job_as_one_of_its_data(bench, service):
-    (bench.folder / "file").write_text("no folder")
-    task = await bench.submit(
-        service, "open('a.txt', 'w').write('x')", envelope=needs(out=(f"*.txt=>{bench.folder}/file",))
+async def test_files_that_cannot_be_brought_end_a_good_job_as_one_of_its_data(pool):
+    service = await pool.start()
+    (pool.folder / "file").write_text("no folder")
+    task = await pool.submit(
+        service, "open('a.txt', 'w').write('x')", envelope=needs(out=(f"*.txt=>{pool.folder}/file",))
     )
     done = await ended(service, task)
     assert (done.state, done.attempt.failure, done.attempt.job_state) == (State.FAILED, "data", State.COMPLETED)
@@ -245,9 +256,10 @@ async def test_files_that_cannot_be_brought_end_a_good_job_as_one_of_its_data(be
     assert len(done.attempts) == 1
 
 
-async def test_what_a_failed_job_leaves_is_brought_and_its_failure_is_told(bench, service):
-    there = bench.folder / "results"
-    task = await bench.submit(
+async def test_what_a_failed_job_leaves_is_brought_and_its_failure_is_told(pool):
+    service = await pool.start()
+    there = pool.folder / "results"
+    task = await pool.submit(
         service, "open('a.log', 'w').write('why')\n1 / 0", envelope=needs(out=(f"*.log=>{there}",))
     )
     done = await ended(service, task)
@@ -258,8 +270,9 @@ async def test_what_a_failed_job_leaves_is_brought_and_its_failure_is_told(bench
     assert (there / "a.log").read_text() == "why"
 
 
-async def test_members_bring_what_they_leave_to_folders_of_their_own(bench, service):
-    there = bench.folder / "results"
+async def test_members_bring_what_they_leave_to_folders_of_their_own(pool):
+    service = await pool.start()
+    there = pool.folder / "results"
     source = "open('a.txt', 'w').write(str(index))"
     data = arrays.bundle(source, range(2), name="many")
     request = cells.request(source, data, name="many", envelope=needs(out=(f"a.txt=>{there}",)))
@@ -271,10 +284,11 @@ async def test_members_bring_what_they_leave_to_folders_of_their_own(bench, serv
         assert (there / str(index) / "a.txt").read_text() == str(index)
 
 
-async def test_a_cancel_while_files_are_brought_leaves_the_result(bench, service):
+async def test_a_cancel_while_files_are_brought_leaves_the_result(pool):
+    service = await pool.start()
     gate = gated(service)
-    envelope = needs(out=(f"*.txt=>{bench.folder}/results",))
-    task = await bench.submit(service, "open('a.txt', 'w').write('x')", envelope=envelope)
+    envelope = needs(out=(f"*.txt=>{pool.folder}/results",))
+    task = await pool.submit(service, "open('a.txt', 'w').write('x')", envelope=envelope)
     await gate.began.wait()
     assert (await service.task(task.id)).state is State.STAGING_OUT
     await service.cancel(task.id, "you")
@@ -283,14 +297,15 @@ async def test_a_cancel_while_files_are_brought_leaves_the_result(bench, service
     assert (await service.result(task.id)).manifest.outcome == "OK"
 
 
-async def test_names_are_given_looked_at_and_forgotten_and_only_copies_of_ours_are_deleted(bench, service, words):
+async def test_names_are_given_looked_at_and_forgotten_and_only_copies_of_ours_are_deleted(pool, words):
+    service = await pool.start()
     here = location_of(str(words))
     await service.data.add("words", here)
     await service.data.add("words", here, "the same once more")
     assert [(each.name, each.note, len(each.replicas)) for each in await service.data.list()] == [
         ("words", "the same once more", 1)
     ]
-    await ended(service, await bench.submit(service, READS, envelope=needs("words")))
+    await ended(service, await pool.submit(service, READS, envelope=needs("words")))
     made = (await service.data.get("words")).replicas[1].location
     listing = await service.data.listing("words", "box")
     assert [each.path for each in listing.files] == ["a.txt", "sub/b.bin"]
@@ -302,7 +317,7 @@ async def test_names_are_given_looked_at_and_forgotten_and_only_copies_of_ours_a
         await service.data.drop_replica("words", made, "sha256:other")
     left = await service.data.drop_replica("words", made, listing.digest)
     assert [each.location for each in left.replicas] == [here]
-    assert not os.path.exists(made.path)  # noqa: ASYNC240, PTH110 - a look
+    assert not await asyncio.to_thread(Path(made.path).exists)
     (words / "a.txt").unlink()
     assert (await service.data.check("words")).size.files == 1
     await service.data.remove("words")
@@ -310,15 +325,3 @@ async def test_names_are_given_looked_at_and_forgotten_and_only_copies_of_ours_a
     assert await service.data.list() == ()
     with pytest.raises(InvalidRequest, match="cannot name data"):
         await service.data.add("no name", here)
-
-
-def test_the_digest_of_a_proposal_changes_with_one_byte_of_what_is_staged():
-    from jupyter_diamond.agent.guard.terms import asked
-
-    def digest(**fields):
-        return asked("submit", "", {}, cells.request("1", b"", client_token="t" * 16, envelope=Envelope(**fields)))
-
-    plain = digest()
-    one = digest(stage_in=(StageIn(name="words"),))
-    out = [digest(stage_out=(stage_out_of(text),)) for text in ("a=>home:/x", "a=>home:/y", "b=>home:/x")]
-    assert len({plain, one, digest(stage_in=(stage_in_of("words=/x"),)), *out}) == 6
