@@ -20,7 +20,7 @@ LIVE := $(if $(SLURM),--slurm)
 COPIED := pyproject.toml tests/constraints.txt jupyter_diamond/server/jupyter_server_config.json \
           $(wildcard jupyter_diamond/labextension/package.json)
 
-.PHONY: help demo lab test lint chaos bench bench-agent bench-placement bench-transfer screenshots clean debian
+.PHONY: help demo lab test lint chaos bench bench-lab bench-agent bench-placement bench-transfer bench-files screenshots clean debian
 
 help:
 	@echo 'make demo [SLURM=1]   run the example notebook on a Jupyter server of its own, print decision, log and result'
@@ -29,8 +29,10 @@ help:
 	@echo 'make chaos [SEED=1 RUNS=500 TRACE=1 | REAL=50]   faults and kills: on virtual time, or on three real Slurm clusters'
 	@echo 'make lint             ruff, mypy, and tsc where node is installed'
 	@echo 'make bench            every benchmark, tables on stdout'
+	@echo 'make bench-lab        JupyterLab in a browser: start, first paint, news, scrolling with 10,000 tasks'
 	@echo 'make bench-placement [SEED= ROUNDS= LOGS=folder]   placement policies on simulated sites'
 	@echo 'make bench-transfer [GB=2 TIMES=3]   durable transfers against bare rsync and Globus Transfer, between loopback sites'
+	@echo 'make bench-files      the receipt of 10,000 files against sha256sum of the same'
 	@echo 'make bench-agent      agents end to end on real Slurm: right, rigorous, tokens, model calls while jobs ran'
 	@echo 'make screenshots [OUT=folder]   every view as a picture'
 	@echo 'make clean            remove what make has made'
@@ -81,6 +83,11 @@ bench: .venv/installed
 bench-agent: .venv/installed debian
 	@$(PY) -m tests.benchmarks.agent $(PLAY)
 
+# What the extension costs at JupyterLab's start, and how its screens hold up with 12 sites x 10 partitions and 10,000 tasks.
+bench-lab: .venv/installed
+	@bash tests/live/debian.sh tests >/dev/null
+	@PYTHONPATH=tests/labextension $(PY) -m tests.benchmarks.lab
+
 # Policies of placement on simulated federations; LOGS is a folder of job logs (SWF files or tables), if there is one.
 bench-placement: .venv/installed
 	@$(PY) -m tests.benchmarks.placement --seed $(or $(SEED),7) --rounds $(ROUNDS) $(if $(LOGS),--logs $(LOGS))
@@ -91,9 +98,13 @@ bench-transfer: .venv/installed
 	@export GB=$(or $(GB),2) TIMES=$(or $(TIMES),3) && $(PY) -m tests.benchmarks.bench_transfer && \
 	  $(PY) -m tests.benchmarks.transfer_globus
 
+# What a job needs to name its files, with the code that runs at a site.
+bench-files: .venv/installed
+	@$(PY) -m tests.benchmarks.bench_files
+
 screenshots: .venv/installed
 	@bash tests/live/debian.sh tests >/dev/null
-	@$(PY) -m tests.live.screenshots $(OUT)
+	@PYTHONPATH=tests/labextension $(PY) -m tests.live.screenshots $(OUT)
 
 clean:
 	rm -rf .venv build dist $(OUT) labextension/node_modules labextension/lib .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -120,7 +120,7 @@ class DiamondService:
 
     async def stop(self) -> None:
         """Stop background work; jobs run on."""
-        await asyncio.gather(self._login_news.stop(), self.environments.stop())
+        await asyncio.gather(self._login_news.stop(), self.environments.stop(), self.data.stop())
         if self._engine is not None:
             await self._engine.stop()
         await asyncio.gather(self.links.close(), self.globus.close(), self.transfers.close())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import stat
@@ -16,6 +15,7 @@ from jupyter_diamond.model.transfer import MoverKind
 
 from .base import Move
 from .copy_there import copy_there, stop_there
+from .threads import in_thread
 from .work import ShellMover, Work, shell
 
 _PIECE = 16 << 20
@@ -30,14 +30,8 @@ class CopyMover(ShellMover):
         """Copy what is wanted; a file that was begun is begun again."""
         if not (work.source.shares_files and work.destination.shares_files):
             return await copy_there(work)
-        stop = threading.Event()
-        copying = asyncio.create_task(asyncio.to_thread(_copy, work, stop))
-        try:
-            return await asyncio.shield(copying)
-        except asyncio.CancelledError:
-            stop.set()  # a thread cannot be killed: it ends after its piece
-            await asyncio.wait({copying})
-            raise
+        stop = threading.Event()  # a thread cannot be killed: it ends after its piece
+        return await in_thread(lambda: _copy(work, stop), stop.set)
 
     async def cancel(self, move: Move) -> None:
         """Stop a script that copies at a site; take away what has come so far."""

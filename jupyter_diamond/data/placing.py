@@ -138,7 +138,17 @@ async def place(transport: Transport, part: str, destination: str, *, where: str
 
 
 async def discard(transport: Transport, destination: str, transfer_id: str) -> None:
-    """Take away what lies under the temporary names of a transfer, and nothing else. Raises TransportError."""
+    """Take away what lies under the temporary names of a transfer, and nothing else.
+
+    Raises DataProblem, TransportError.
+    """
     parts = {part_of(destination, transfer_id, inside=inside) for inside in (True, False)}
     names = {*parts, *(part + WORK for part in parts)}
-    await transport.run(f"rm -rf -- {shlex.join(sorted(names))}", timeout_s=_PLACING_S)
+    gone = f"rm -rf -- {shlex.join(sorted(names))}"
+    # a program there that was just cut off may still write its last
+    done = await transport.run(f"{gone} || {{ sleep 1; {gone}; }}", timeout_s=_PLACING_S)
+    if done.exit != 0:
+        raise DataProblem(
+            f"What had come for {destination} could not be taken away.",
+            kind="broken", evidence=tuple(done.err.splitlines()[:20]),
+        )  # fmt: skip

@@ -58,7 +58,8 @@ def _argv(work: Work, channel: Channel) -> list[str]:
         target = f"{channel.host}:{target}"
     else:
         source = f"{channel.host}:{source}"
-    names = () if work.single else ("--from0", "--files-from=-", "--no-implied-dirs")
+    # a path that the user wrote may be a link; below a folder none is followed, nor listed
+    names = ("-L",) if work.single else ("--from0", "--files-from=-", "--no-implied-dirs")
     # --inplace: what an end leaves behind has its own name, so the next try finds it; it is no place of anybody's yet
     return [
         program, "-tp", "-s", "--inplace", "--partial", "--info=progress2", "--no-human-readable", "--outbuf=L", *names,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import secrets
@@ -16,6 +15,7 @@ from jupyter_diamond.transport.channel import Channel, Streams
 from .complaints import complaint
 from .listing import filled
 from .relay import Relay, Relayed, Side
+from .threads import in_thread
 from .work import ShellMover, Work
 
 _PLAIN_TAR = 48
@@ -66,7 +66,7 @@ class StreamMover(ShellMover):
                 Side(source, read, stdin), Side(destination, write), mark,
                 lambda done: work.move.tell(work.told(before + done)),
             )  # fmt: skip
-            done = await _threaded(relay)
+            done = await in_thread(relay.run, relay.stop)
         _check(work, done)
         return min(done.bytes, work.to_fetch)
 
@@ -75,18 +75,6 @@ def _channel(transport: Transport) -> contextlib.AbstractAsyncContextManager[Cha
     if not isinstance(transport, Streams):
         raise DataProblem("One of the two places carries no streams.", kind="no_way")
     return transport.channel()
-
-
-async def _threaded(relay: Relay) -> Relayed:
-    running = asyncio.ensure_future(asyncio.to_thread(relay.run))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        relay.stop()
-        await asyncio.wait({running})
-        if not running.cancelled():
-            running.exception()
-        raise
 
 
 def _resumes(work: Work) -> bool:

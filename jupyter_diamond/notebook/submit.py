@@ -73,13 +73,7 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
     for warning in (*taken.warnings, *segment_notes(options, taken)):
         print(warning)  # noqa: T201 - said above the card
     if options.dry_run:
-        sweep = options.sweep
-        first = sum(1 for member in sweep.members if member.round == 1) if sweep is not None else 1
-        at_once = sweep.at_once if sweep is not None else None
-        decision = session.client.plan(options.envelope, members=max(1, first), at_once=at_once)
-        there, found = _asked(session, decision, taken)
-        moves = tuple(staging_plan(options.envelope, decision, session.client.dataset))
-        return DryRun(options.name, taken, decision, there, sweep, found, moves)
+        return _dry_run(session, options, taken)
     if options.language == "python":
         _check_interpreter(session, options, taken)
     bundle = pack(taken)
@@ -91,6 +85,17 @@ def submit(session: Session, line: str, cell: str) -> TaskHandle | GroupHandle |
     if options.wait:
         handle.wait()
     return handle
+
+
+def _dry_run(session: Session, options: SubmitOptions, taken: Capture) -> DryRun:
+    """What a submission would come to."""
+    sweep = options.sweep
+    first = sum(1 for member in sweep.members if member.round == 1) if sweep is not None else 1
+    at_once = sweep.at_once if sweep is not None else None
+    decision = session.client.plan(options.envelope, members=max(1, first), at_once=at_once)
+    there, found = _asked(session, decision, taken)
+    moves = tuple(staging_plan(options.envelope, decision, session.client.dataset))
+    return DryRun(options.name, taken, decision, there, sweep, found, moves)
 
 
 def _drafted(session: Session, options: SubmitOptions, taken: Capture, cell: str) -> SubmitOptions:

@@ -146,6 +146,16 @@ class SiteEnvHandler(DiamondHandler):
         self.answer(await self.service.site_env(site))
 
 
+class EnvironmentsHandler(DiamondHandler):
+    """What cells can run in at a site."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, site: str) -> None:
+        """What is configured for it, and what was built there."""
+        self.answer(await self.service.environments.list(site))
+
+
 class ExecHandler(DiamondHandler):
     """A look around at a site."""
 
@@ -342,6 +352,7 @@ ROUTES: list[tuple[str, type[DiamondHandler]]] = [
     (rf"{_API}/forecasts", ForecastsHandler),
     (rf"{_API}/sites/([^/]+)/interpreter", InterpreterHandler),
     (rf"{_API}/sites/([^/]+)/env", SiteEnvHandler),
+    (rf"{_API}/sites/([^/]+)/environments", EnvironmentsHandler),
     (rf"{_API}/sites/([^/]+)/exec", ExecHandler),
     (rf"{_API}/sites/([^/]+)/files/([^/]+)", PutFileHandler),
     (rf"{_API}/sites/([^/]+)/preflight", PreflightHandler),

@@ -21,6 +21,7 @@ from jupyter_diamond.model.data import Dataset, Listing
 from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.draft import Draft, DraftRequest
 from jupyter_diamond.model.endpoint import Endpoints
+from jupyter_diamond.model.environment import SiteEnvironments
 from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.group import Group, GroupRequest, GroupResults, GroupSubmitted
 from jupyter_diamond.model.history import SiteHistory
@@ -76,7 +77,7 @@ REQUESTS: tuple[type[BaseModel], ...] = (
 )  # fmt: skip
 ANSWERS: tuple[type[BaseModel], ...] = (
     Status, Snapshot, Interpreter, Decision, Submitted, TaskList, Task, EventPage, LogChunk, ResultView, ErrorView,
-    Idle, Outlook, SiteEnv, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
+    Idle, Outlook, SiteEnv, SiteEnvironments, Executed, PutFile, Preflight, Accounted, Login, LoginStart,
     GroupSubmitted, GroupList, Group, GroupResults, MemberList,
     Endpoints, SiteHistory, Forecasts, Charges, Registered, Continuation, ContinuationList, Cursor, Waking,
     ToolList, ToolAnswer,

@@ -112,6 +112,9 @@ export function counted(value: number | null, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
+/** Made once: a formatter of its own for each row of a long list would be most of that row's cost. */
+const MONTH = new Intl.DateTimeFormat('en-GB', { month: 'short' });
+
 /** The reader's wall clock, with the date when it is not today's, e.g. `14:02`, `28 Nov 14:02`. */
 export function moment(iso: string | null, now: number, seconds = false): string {
   if (iso === null) {
@@ -123,7 +126,7 @@ export function moment(iso: string | null, now: number, seconds = false): string
   if (at.toDateString() === new Date(now).toDateString()) {
     return time;
   }
-  const month = at.toLocaleString('en-GB', { month: 'short' });
+  const month = MONTH.format(at);
   const year = at.getFullYear() === new Date(now).getFullYear() ? '' : ` ${at.getFullYear()}`;
   return `${at.getDate()} ${month}${year} ${time}`;
 }

@@ -115,7 +115,8 @@ async function activate(
   restorer?.add(sidebar, SIDEBAR_ID);
   // not awaited: the state database opens only after every plugin is active
   void readFolds(stateDb, folds).then(() => sidebar.update());
-  void pool.check();
+  // JupyterLab's own requests come first: nothing of ours is in sight before its layout stands
+  void app.restored.then(() => pool.check());
 }
 
 function addCommands(

@@ -103,7 +103,7 @@ def test_forecasts_are_compared_with_starts(cli):
     assert cli("forecast").out.splitlines()[1].startswith("here ")
 
 
-def test_the_smoke_job_runs_for_real_and_is_verified(cli):
+def test_the_smoke_job_runs_for_real_and_is_verified(cli, tmp_path):
     refused = cli("smoke", "here")
     assert (refused.status, "--yes" in refused.err) == (2, True), "nobody is there to say yes"
     said = cli.json("smoke", "here", "--yes")
@@ -126,6 +126,15 @@ def test_the_smoke_job_runs_for_real_and_is_verified(cli):
     judged = cli("verdict", "smoke_here")
     assert (judged.status, judged.out.count("  yes  ")) == (0, 6), judged
     assert cli.json("verdict", "smoke_here")["correct"] == "yes"
+    assert cli.json("manifest", "smoke_here")["ended"]["state"] == "completed"
+    assert cli("manifest", "smoke_here").out.startswith("✓ smoke_here succeeded, exit code 0")
+    assert "job.out" in cli("files", "smoke_here").out
+    (fetched,) = cli.json("fetch", "smoke_here", "job.out", "--to", str(tmp_path))["files"]
+    assert Path(fetched).read_text().splitlines()[0] == platform.node()
+    none = cli("fetch", "smoke_here", "*.pt")
+    assert (none.status, "it kept none" in none.err) == (4, True)
+    assert "README.md says what it is" in cli("export", "smoke_here", str(tmp_path / "crate"), "--copy", "1M").out
+    assert (tmp_path / "crate" / "ro-crate-metadata.json").is_file()
     assert "goes on" in cli("release", "smoke_here").out
     assert "has ended already" in cli("cancel", "smoke_here").out
 

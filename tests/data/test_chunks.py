@@ -8,7 +8,6 @@ import pytest
 
 from jupyter_diamond.data.base import End, Move
 from jupyter_diamond.data.chunks import ChunkMover
-from jupyter_diamond.data.copy import CopyMover
 from jupyter_diamond.errors import DataProblem
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.transfer import Transfer
@@ -53,9 +52,6 @@ async def test_small_files_go_there_and_come_back(shells, tmp_path):
     back = moving(at("delta", tmp_path / "there" / "a"), home(tmp_path / "back"), (there, here))
     assert (await mover.move(back)).bytes_sent == 1
     assert (read(tmp_path / "there"), (tmp_path / "back").read_bytes()) == (FILES, b"1")
-    copied = moving(at("delta", tmp_path / "there"), at("delta", tmp_path / "copy"), (there, there))
-    assert (await CopyMover().move(copied)).bytes_sent == moved.bytes_sent
-    assert read(tmp_path / "copy") == FILES
     await here.close()
 
 

@@ -23,7 +23,7 @@ class Scripted:
     def __init__(self, *problems):
         self.problems, self.go = list(problems), asyncio.Event()
         self.moves, self.now, self.most, self.cancelled, self.seen = [], 0, 0, [], []
-        self.begun = asyncio.Event()
+        self.begun, self.refusals = asyncio.Event(), []
 
     async def move(self, move):
         self.moves.append(move)
@@ -40,6 +40,8 @@ class Scripted:
         return Moved(DataSize(bytes=2 << 20, files=2), bytes_sent=2 << 20, log=("done",))
 
     async def cancel(self, move):
+        if self.refusals:
+            raise self.refusals.pop()
         self.cancelled.append(move.transfer.id)
 
 
@@ -131,6 +133,7 @@ async def test_what_may_pass_is_tried_again_and_what_needs_the_user_says_so(begi
 
 async def test_what_cannot_pass_ends_it_with_what_to_do(begin, tmp_path):
     mover = Scripted(DataProblem("No room.", kind="no_space", advice="Make room.", evidence=("ENOSPC",)))
+    mover.refusals = [TransportError("delta is away.", outcome="not_sent")]
     desk = await begin(mover)
     done = await desk.wait((await desk.start(request(tmp_path))).id)
     assert (done.state, done.fault, done.cause, done.evidence) == ("failed", "no_space", "No room.", ("ENOSPC",))
@@ -158,6 +161,23 @@ async def test_it_is_cancelled_while_it_moves_and_before_its_turn(begin, tmp_pat
         assert (done.state, done.cause) == ("cancelled", "Cancelled by you.")
     assert (mover.cancelled, len(mover.moves)) == ([first.id], 1)
     assert (await desk.cancel(first.id, "me")).cancel_requested_by == "you"
+
+
+async def test_where_nothing_moves_that_is_said_until_something_does(begin, tmp_path, monkeypatch):
+    monkeypatch.setattr("jupyter_diamond.engine.transfers.driver._TOLD_S", 0.1)
+    mover = Scripted()
+    desk = await begin(mover)
+    desk.driver.stalled_s = 0.1
+    begun = await desk.start(request(tmp_path))
+
+    async def until(state):
+        while (now := await desk.get(begun.id)).state != state:  # noqa: ASYNC110 - seen from outside
+            await asyncio.sleep(0.02)
+        return now
+
+    assert (await until("stalled")).trouble.startswith("Nothing has moved for")
+    mover.moves[0].tell(Progress(bytes_total=2 << 20, bytes_done=2 << 20))
+    assert (await until("active")).trouble == ""
 
 
 async def test_so_many_move_at_once_between_two_places(begin, tmp_path):

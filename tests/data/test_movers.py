@@ -48,8 +48,10 @@ async def test_folders_and_files_arrive_as_they_are_and_move_once(far, tmp_path,
     assert again.log[-1].endswith("replaced 1 files: plain")
     third = await desk.wait((await desk.start(asked(source(here), destination(there), sync="mtime"))).id)
     assert (third.state, third.progress.bytes_sent) == ("succeeded", 0)
-    name = source(here / "with space" / "and 'quotes'")
-    single = await desk.wait((await desk.start(asked(name, destination(tmp_path / "to" / "x")))).id)
+    (tmp_path / "alias").symlink_to(here / "with space" / "and 'quotes'")
+    single = await desk.wait(
+        (await desk.start(asked(source(tmp_path / "alias"), destination(tmp_path / "to" / "x")))).id
+    )
     assert (single.state, single.mover, single.cause) == ("succeeded", kind, "")
     assert (tmp_path / "to" / "x").read_bytes() == HOSTILE["with space/and 'quotes'"]
     assert {path.name for path in (tmp_path / "to").iterdir()} == {"there", "x"}

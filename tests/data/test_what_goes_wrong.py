@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -95,6 +96,27 @@ async def test_a_line_that_is_cut_costs_only_what_was_under_way(far, nodes, tmp_
     assert (tmp_path / "to").read_bytes() == content
     assert any("connection to delta was lost" in line for line in done.log)
     assert len(content) <= done.progress.bytes_sent < 2 * len(content)
+
+
+@pytest.mark.sshd
+@pytest.mark.parametrize("kind", ["rsync", "stream"])
+async def test_cancelled_in_the_middle_it_leaves_nothing_behind(far, nodes, tmp_path, kind):
+    desk = await far.open()
+    tree(tmp_path, {"from": os.urandom(6 << 20)})
+    source = home(tmp_path / "from") if kind == "rsync" else at("anvil", tmp_path / "from")
+    (tmp_path / "to").mkdir()
+    nodes["delta"].line.delay_s = 0.01
+    try:
+        begun = await desk.start(asked(source, at("delta", tmp_path / "to" / "x")))
+        part = tmp_path / "to" / f".diamond-part-{begun.id}"
+        while not part.exists():  # noqa: ASYNC110 - seen from outside
+            await asyncio.sleep(0.02)
+        await desk.cancel(begun.id, "you")
+    finally:
+        nodes["delta"].line.delay_s = 0.0
+    done = await desk.wait(begun.id)
+    assert (done.state, done.log[-1]) == ("cancelled", "What had come so far was taken away")
+    assert list((tmp_path / "to").iterdir()) == []
 
 
 @pytest.mark.sshd

@@ -24,8 +24,8 @@ from tests.notebook.live_kernel import LiveKernel, Ran
 from tests.notebook_live.notebook import outliving_kernel, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.sshd, pytest.mark.globus]
-SLOW = 500_000.0
-"""Bytes a second: its 3.8 MB then take long enough to be looked at."""
+SLOW = 150_000.0
+"""Bytes a second: its 3.8 MB then take 25 s, long enough to be looked at on a slow machine."""
 
 
 class TwoClusters:
@@ -113,6 +113,7 @@ def test_the_example_notebook_runs_survives_a_killed_server_and_moves_nothing_th
     assert "shots  3.6 MB in 8 files" in kernel.ok(add, 60).result
     planned = seen(kernel.ok(dry, 60))
     assert f"shots: 3.6 MB in 8 files from {two.shots} to anvil." in planned
+    assert "before the job is sent." in planned
 
     collection = two.collections["anvil"]
     collection.rate = SLOW
@@ -150,3 +151,11 @@ def test_the_example_notebook_runs_survives_a_killed_server_and_moves_nothing_th
     assert two.transfers() == before, "nothing was moved"
     assert len(two.services.transfer.transfers()) == 1
     assert "arrived" in seen(kernel.ok(moved, 60))
+
+    listed = kernel.ok("%diamond data drop shots anvil", 60).result
+    assert "7.f64" in listed
+    copy = next(two.files["anvil"].rglob("7.f64")).parent
+    kernel.ok(listed.splitlines()[-1].removeprefix("To delete it: "), 60)
+    assert not copy.exists()
+    assert (two.files["delta"] / "me" / "shots" / "7.f64").exists()
+    assert "there (staged)" not in seen(kernel.ok(table, 60))

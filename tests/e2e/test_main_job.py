@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.live.browser import LabPage
+from tests.live.browser import SECONDS, LabPage
 from tests.live.slurm import CLUSTERS
 
 from .conftest import FIT, FUNCTIONS, LOAD, VALUES
@@ -108,4 +108,27 @@ def test_a_cell_that_raises_shows_the_user_s_own_lines(lab: LabPage, open_notebo
     expect(lab.outputs(1).locator("pre", has_text="before").last).to_be_visible()
     expect(lab.run(2)).to_contain_text("rows[7]")
     expect(lab.outputs(2)).not_to_contain_text("jupyter_diamond/notebook")
+    is_calm(lab)
+
+
+def test_the_screens_of_the_main_area_follow_the_real_pool(lab: LabPage) -> None:
+    lab.page.goto(f"{lab.server.url}lab?token={lab.server.token}&reset&diamond=wall,tasks")
+    board = lab.page.locator(".jp-diamond-boardview")
+    board.wait_for(timeout=90 * SECONDS)
+    made = lab.server.client.post(
+        "jupyter_diamond/api/sites/delta/smoke", json={"client_token": "screens-smoke-000001"}
+    )
+    line = board.locator(f'[data-line="{made.json()["task"]["id"]}"]')
+    expect(line).to_contain_text("delta:")
+    expect(line).to_have_attribute("data-state", "completed", timeout=90 * SECONDS)
+    line.click()
+    expect(lab.page.locator(".jp-diamond-pane .jp-diamond-dhead")).to_have_attribute("data-state", "completed")
+    lab.page.locator('.lm-TabBar-tab:has-text("Wall")').click()
+    for name in CLUSTERS:
+        card = lab.page.locator(f'.jp-diamond-wall [data-site="{name}"]')
+        expect(card).to_have_attribute("data-health", "online")
+        expect(card.locator(".jp-diamond-wait").filter(has_text=re.compile("^now|^~|^>")).first).to_be_visible()
+    expect(lab.page.locator('.jp-diamond-wall [data-sum="free cores"]')).to_have_text(
+        re.compile(r"^[\d,]+ free cores$")
+    )
     is_calm(lab)

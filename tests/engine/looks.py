@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 
+from jupyter_diamond.model.data import StageOut
 from jupyter_diamond.model.envelope import Envelope, Span
 
 from .conftest import until
@@ -51,3 +53,28 @@ async def one_job_was_found(service, done, runs):
     assert done.attempt.submissions == 1
     story = await types(service, done)
     assert story.index("attempt.submit_unknown") < story.index("attempt.submitted")
+
+
+LEAVES = """
+import os
+os.mkdir('left')
+for n in range(60):
+    open(f'left/{n:02}.bin', 'wb').write(bytes([n]) * 100)
+open("left/odd '$(touch owned)\\n;.bin", 'w').write('odd')
+open('left/large.bin', 'wb').write(bytes(5_000_000))
+"""
+"""More files than a receipt has room for, one with a name that no shell may read, one that comes in two pieces."""
+
+
+def leaving():
+    return at_delta().model_copy(update={"stage_out": (StageOut(pattern="left"),)})
+
+
+async def all_is_fetched(service, task):
+    """Whatever was left, piece by piece, as the receipt says it."""
+    listing = await service.receipts.files(task.id)
+    kept = {each.path: each for each in listing.files if each.kind == "kept"}
+    assert (len(kept), listing.note) == (62, "")
+    for path in ("left/59.bin", "left/odd '$(touch owned)\n;.bin", "left/large.bin"):
+        whole = b"".join([piece async for piece in service.receipts.pieces(task.id, kept[path].ask)])
+        assert hashlib.sha256(whole).hexdigest() == kept[path].sha256

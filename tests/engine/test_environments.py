@@ -213,3 +213,34 @@ async def test_without_uv_it_is_said_and_nothing_is_tried(pool, monkeypatch):
     verdict = said(plan)
     assert (verdict.answer, verdict.observed) == ("fail", "no uv")
     assert tries(pool) == []
+
+
+async def test_a_container_is_started_with_the_folders_that_the_cell_works_with(pool):
+    """The runtime here writes down what it was told, and runs the command outside of any container."""
+    image, programs, told = pool.folder / "torch.sif", pool.folder / "bin", pool.folder / "told"
+    image.touch()
+    programs.mkdir()
+    (programs / "apptainer").write_text(
+        f'#!/bin/sh\necho "$*" >>{told}\nwhile [ "$1" != {image} ]; do shift; done\nshift\nexec "$@"\n'
+    )
+    (programs / "apptainer").chmod(0o755)
+    pool.sites[0]["env"]["PATH"] = f"{programs}:{os.environ['PATH']}"
+    box = {"container": {"image": str(image), "binds": ["/scratch"]}, "python": sys.executable, "env": {"A": "b"}}
+    pool.sites[0]["environments"] = {"box": box, "gone": {"container": {"image": "/no/such.sif"}}}
+    write(pool)
+    service = await pool.start()
+    task = await pool.submit(service, "print(1)", envelope=with_env(Environment(name="gone")))
+    done = await ended(service, task)
+    assert (done.state, done.attempt.submissions) == (State.REJECTED, 0)
+    assert "the image /no/such.sif is not there" in done.cause
+    assert not told.exists()
+    source = "import os\nx = os.environ['A']"
+    task = await pool.submit(
+        service, source, outputs=("x",), envelope=with_env(Environment(name="box")), cwd=str(pool.folder)
+    )
+    done = await ended(service, task)
+    assert done.state is State.COMPLETED, (done.cause, done.next)
+    asked, ran = told.read_text().splitlines()[0], told.read_text().splitlines()[-1]
+    assert asked.startswith(f"exec --bind /scratch --pwd / {image} {sys.executable} -c ")
+    binds = f"--bind {done.attempt.folder} --bind {pool.folder}/work --bind {pool.folder} --bind /scratch"
+    assert ran.startswith(f"exec {binds} --pwd {done.attempt.folder} {image} {sys.executable} runner.py ")

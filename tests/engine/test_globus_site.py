@@ -14,7 +14,7 @@ from jupyter_diamond.globus import bucket
 from jupyter_diamond.model.states import State
 from jupyter_diamond.sites.machines import machine_of
 from tests.engine.conftest import ended, until
-from tests.engine.looks import at_delta, in_state, one_job_was_found, reading, value
+from tests.engine.looks import LEAVES, all_is_fetched, at_delta, in_state, leaving, one_job_was_found, reading, value
 from tests.transport.globus import catalogue, site_at
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slurm]
@@ -62,13 +62,14 @@ async def test_a_cell_runs_on_a_cluster_behind_an_endpoint_and_comes_back(pool, 
     source = (
         "import os\nprint('on', os.environ['SLURM_CLUSTER_NAME'], 'ü')\nanswer = 6 * 7\nbig = os.urandom(10_000_000)"
     )
-    task = await pool.submit(service, source, outputs=("answer", "big"), envelope=at_delta())
+    task = await pool.submit(service, source + LEAVES, outputs=("answer", "big"), envelope=leaving())
     done = await ended(service, task, seconds=90)
     assert (done.state, done.attempt.raw_state) == (State.COMPLETED, "COMPLETED"), done.cause
     assert await value(service, task) == 42
     view = await service.result(task.id)
     (big,) = (value for value in view.manifest.values if value.name == "big")
     assert len(await service.receipts.whole(task.id, big.file)) == big.bytes > 10_000_000
+    await all_is_fetched(service, task)
     log = (await service.logs(task.id)).text
     assert "on delta ü" in log
     assert (await service.logs(task.id, tail=4)).text == log.encode()[-4:].decode()

@@ -10,7 +10,7 @@ from jupyter_diamond.model.states import State
 from tests.engine.cells import held
 from tests.engine.conftest import ended, readings, until
 from tests.engine.faults import FaultyScheduler
-from tests.engine.looks import at_delta, in_state, one_job_was_found, types, value
+from tests.engine.looks import LEAVES, all_is_fetched, at_delta, in_state, leaving, one_job_was_found, types, value
 from tests.live.sshd import Sshd
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slurm, pytest.mark.sshd]
@@ -40,13 +40,14 @@ async def test_a_cell_runs_on_a_cluster_behind_ssh_and_comes_back(pool, node):
     delta = (await readings(service))["delta"]
     assert (delta.health, delta.transport, delta.gpus_total) == ("online", "ssh", 24)
     source = "import os\nprint('on', os.environ['SLURM_CLUSTER_NAME'], 'ü')\nanswer = 6 * 7\nbig = b'x' * 10_000_000"
-    task = await pool.submit(service, source, outputs=("answer", "big"), envelope=at_delta())
+    task = await pool.submit(service, source + LEAVES, outputs=("answer", "big"), envelope=leaving())
     done = await ended(service, task)
     assert (done.state, done.attempt.raw_state) == (State.COMPLETED, "COMPLETED"), done.cause
     assert await value(service, task) == 42
     view = await service.result(task.id)
     (big,) = (value for value in view.manifest.values if value.name == "big")
     assert len(await service.receipts.whole(task.id, big.file)) == big.bytes > 10_000_000
+    await all_is_fetched(service, task)
     log = (await service.logs(task.id)).text
     assert "on delta ü" in log
     assert (await service.logs(task.id, tail=4)).text == log.encode()[-4:].decode()

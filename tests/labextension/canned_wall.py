@@ -63,7 +63,7 @@ def _record(site: str, at: int, n: int, age: float) -> Record:
     )  # fmt: skip
     soon = (FreeNode(cpus=64, gpus=4 if has_gpus else 0, free_for_s=7200, nodes=3),) if (at, n) == (5, 0) else ()
     return Record(
-        site=site, partition=f"{partition}-{n}" if n > 1 else partition, default=n == 0, state="down" if n == 7 else "up",
+        site=site, partition=f"{partition}-{n}" if n else partition, default=n == 0, state="down" if n == 7 else "up",
         read_at=ago(age), shapes=(shape,), cpus_total=640, cpus_free=(37 * (at + 1) * (n + 2)) % 640,
         gpus_total=40 if has_gpus else 0, gpus_free=None if n == 4 else (at * 7 + n * 5) % 41 if has_gpus else 0,
         memory_free_bytes=512 * GB, nodes_total=10, nodes_usable=10 - n % 3, pending=(at * n * 13) % 220, running=9 + n,

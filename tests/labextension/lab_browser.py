@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Error, Page, expect
 
-from tests.live.extensions import link_lab_extensions, server_extensions
+from tests.live.extensions import NO_NEWS, link_lab_extensions, server_extensions
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = "/usr/bin/chromium"
@@ -64,6 +64,8 @@ def start_lab(home: Path, *, stub: bool, port: int | None = None) -> Lab:
             port = free.getsockname()[1]
     for name in ("config", "data", "runtime", "root", "ext"):
         (home / name).mkdir(exist_ok=True)
+    (home / "config" / "labconfig").mkdir(exist_ok=True)
+    (home / "config" / "labconfig" / "page_config.json").write_text(json.dumps({"disabledExtensions": NO_NEWS}))
     link_lab_extensions(home / "ext", ROOT / "jupyter_diamond" / "labextension")
     extensions = {**server_extensions(chat=False), "pool_stub": stub, "jupyter_diamond": False}
     env = {**os.environ, "JUPYTER_CONFIG_DIR": str(home / "config"), "JUPYTER_DATA_DIR": str(home / "data"),

@@ -19,6 +19,7 @@ from jupyter_diamond.model.snapshot import NodeShape, Record, SiteReading, Snaps
 from tests.live.browser import SECONDS, SERVER_ARGUMENTS, LabPage, chromium, write_notebook
 from tests.live.globus import StandIn
 from tests.live.jupyter import JupyterServer
+from tests.live.screenshots_screens import picture_screens
 from tests.live.slurm import Testbed, TestbedError
 from tests.live.slurm.testbed import sweep
 
@@ -105,6 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
             picture_chat(folder, base / "chat", browser)
             picture_sites(folder, base / "sites", browser)
             picture_missing_half(folder, base / "bare", browser)
+            picture_screens(folder, base / "screens", browser, Album)
     finally:
         shutil.rmtree(base, ignore_errors=True)
     return 0

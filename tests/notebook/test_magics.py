@@ -280,7 +280,7 @@ def test_tab_completes_commands_names_sites_and_options(kernel, rest):
     ]
     rest.pool.groups["grid"] = grid, members
     assert {"sites", "tasks", "logs", "explain"} <= set(kernel.complete("%diamond "))
-    assert kernel.complete("%diamond ex") == ["explain"]
+    assert kernel.complete("%diamond expl") == ["explain"]
     assert kernel.complete("%diamond logs f") == ["fit"]
     assert "--follow" in kernel.complete("%diamond logs fit --f")
     assert kernel.complete("%diamond logs g") == ["grid"]

@@ -67,7 +67,7 @@ def test_the_example_notebook_runs_on_this_machine_alone_and_moves_nothing_twice
     cells = json.loads((EXAMPLES / "03_data.ipynb").read_text())["cells"]
     shown = [nb.run("".join(cell["source"])).text for cell in cells if cell["cell_type"] == "code"]
     assert "shots  3.6 MB in 8 files" in shown[2]
-    assert "shots: 3.6 MB in 8 files" in shown[3]
+    assert "shots: 3.6 MB in 8 files, at here already; nothing is moved." in shown[3]
     assert nb.value("[round(average, 3), len(list(Path('results').rglob('*.txt')))]") == [4.0, 8]
     assert "means/7.txt" in shown[6]
     assert nb.value("count") == 8

@@ -101,6 +101,15 @@ def test_a_dry_run_sends_nothing(nb):
     assert nb.value("'dry' in globals()") is False
 
 
+def test_a_dry_run_shows_what_it_would_run_in(nb, tmp_path):
+    nb.run("import pandas as pd")
+    same = nb.run("%%diamond_submit dry --dry-run\nn = len(pd.Series([1]))").text
+    assert re.search(r"pandas +(\S+) +\1 +same", same), same
+    (tmp_path / "requirements.txt").write_text("rich\n")
+    built = nb.run(f"%%diamond_submit dry --dry-run --env {tmp_path}/requirements.txt\nn = 1").text
+    assert "The environment requirements is built there first" in built
+
+
 def test_what_the_user_binds_meanwhile_is_kept(nb, gate):
     nb.run("v = 'old'")
     nb.run("%%diamond_submit late --out v\n" + cell(gate))

@@ -134,3 +134,6 @@ answer = 42"""
     fetched = pool.value(f"[str(path) for path in sweep.fetch(to={str(tmp_path / 'all')!r})]")
     names = [path.removeprefix(f"{tmp_path}/all/") for path in fetched]
     assert {"0000/1.txt", "0001/2.txt"} <= set(names), "a cluster that sees this folder runs them in it together"
+    said = pool.run(f"%diamond export sweep '{tmp_path / 'both'}'").text
+    assert "2 runs" in said
+    assert (tmp_path / "both" / "sweep-0001" / "receipt.json").is_file()

@@ -15,6 +15,11 @@ LINES = [
     ("fit --time 10", "--time: 10 what? Give the time a unit:"),
     ("fit --time -5m", "--time: A time cannot be negative, got '-5m'."),
     ("fit --gpus 3", "No site can run this. here:machine: it has no GPUs."),
+    ("fit --env torch", "No site can run this. here:machine: it has no environment torch."),
+    (
+        "fit --env gone.txt",
+        "--env gone.txt cannot be read here: No such file or directory. Name a file of requirements.",
+    ),
     ("fit --in nowhere", "--in names `nowhere`, but there is no such variable in this notebook."),
     ("fit --in tabel", "--in names `tabel`, but there is no such variable in this notebook (did you mean `table`?)."),
     ("fit --out nothing", "--out names `nothing`, but the cell never assigns it."),

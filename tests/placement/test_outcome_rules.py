@@ -8,6 +8,7 @@ import pytest
 
 from jupyter_diamond.model.balance import Balance, Balances
 from jupyter_diamond.model.charge import SpendingCap, Spent
+from jupyter_diamond.model.data import StageIn
 from jupyter_diamond.model.envelope import Envelope, Runtime, Span
 from jupyter_diamond.model.environment import Environment
 from jupyter_diamond.model.policy import ChargeModel, PartitionPolicy
@@ -245,10 +246,11 @@ def test_every_rule_has_its_heading():
     decision = ask(gpus(), spent=(capped,))
     judged = {each.rule: each.heading for each in decision.candidates[0].verdicts}
     wrong = said(ask(gpus(), mismatched={"it": "no MPI there"}), "reported")
-    named = said(ask(gpus(env=Environment(name="torch"))), "environment")
-    assert {**judged, wrong.rule: wrong.heading, named.rule: named.heading} == HEADINGS
+    needy = ask(gpus(env=Environment(name="torch"), stage_in=(StageIn(name="imagenet"),)))
+    needs = [said(needy, rule) for rule in ("environment", "data")]
+    assert {**judged, **{each.rule: each.heading for each in (wrong, *needs)}} == HEADINGS
     plain = {each.rule for each in ask(gpus()).candidates[0].verdicts}
-    assert plain == set(HEADINGS) - {"budget", "reported", "environment"}
+    assert plain == set(HEADINGS) - {"budget", "reported", "environment", "data"}
     assert {rule.name for rule in RULES} < set(HEADINGS)
 
 

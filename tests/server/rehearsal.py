@@ -13,6 +13,7 @@ from jupyter_diamond.errors import Conflict, NotFound, ResultUnavailable
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.charge import Charges
 from jupyter_diamond.model.envelope import Size
+from jupyter_diamond.model.environment import NamedEnvironment, SiteEnvironments
 from jupyter_diamond.model.forecast import Forecast, Forecasts, SiteForecasts
 from jupyter_diamond.model.group import GroupResults, GroupSubmitted, MissingResult
 from jupyter_diamond.model.healing import Withdrawal
@@ -208,6 +209,14 @@ class RehearsalService:
         since = now - timedelta(days=days)
         by_task = self.store.charges.tasks(since) if tasks else ()
         return Charges(since=since, read_at=now, accounts=self.store.charges.accounts(since), tasks=by_task)
+
+    @property
+    def environments(self):
+        return self
+
+    async def list(self, site):
+        torch = NamedEnvironment(name="torch", runs="/sw/torch/bin/python")
+        return SiteEnvironments(site=site, builds=True, named=(torch,), built=self.store.environments.all(site))
 
     async def interpreter(self, site, python, modules, env=None, packages=()):
         return Interpreter(executable=python or f"/{site}/python3", version=(3, 11, 7), missing=modules, read_at=T0)

@@ -48,6 +48,15 @@ async def test_an_interpreter_and_what_it_lacks(ask, service):
     assert (got.json["executable"], got.json["missing"]) == ("/alpha/python3", ["torch"])
 
 
+async def test_an_environment_is_asked_for_by_name_or_by_what_it_is_built_from(ask, service):
+    env = {"name": "requirements", "requirements": "rich\n", "python": "3.11"}
+    got = await ask("POST", "sites/alpha/interpreter", form={"env": env, "packages": ["rich"]})
+    assert got.code == 200
+    got = await ask("GET", "sites/alpha/environments")
+    assert [each["name"] for each in got.json["named"]] == ["torch"]
+    assert got.json["built"] == []
+
+
 async def test_a_plan_starts_nothing(ask, service):
     got = await ask("POST", "plan", form={"envelope": {"cpus": {"min": 2, "max": 4}}})
     assert got.json["envelope"]["cpus"] == {"min": 2, "max": 4}

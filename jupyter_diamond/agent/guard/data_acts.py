@@ -23,6 +23,7 @@ DATA_ACTS: frozenset[Act] = frozenset({"transfer", "cancel_transfer", "register_
 FOUND = ("bytes", "listing", "way")
 """Arguments that are found out, not asked for."""
 NOT_KNOWN = "unknown"
+REPLACES = "Files that have the same names there are replaced, each by a rename."
 _WRONG = {"missing": "nothing is there", "unreadable": "it cannot be read", "other": "it is no file and no folder"}
 
 
@@ -71,7 +72,9 @@ async def _transfer(service: DiamondService, arguments: Mapping[str, str]) -> Pl
     moved = f"{amount} goes from {short_place(source)} to {short_place(destination)}, by {MOVER[mover]}."
     terms = Terms(act="transfer", subject="data", site=destination.site, arguments=told, data=(moved,))
     title = f"Move {amount[:1].lower()}{amount[1:]} from {short_place(source)} to {short_place(destination)}"
-    return Planned(terms=terms, title=title, why=why)
+    needs = await service.transfers.needs(source, destination) if mover == "globus" else ()
+    notes = (REPLACES, *(need.sentence for need in needs))
+    return Planned(terms=terms, title=title, why=why, notes=notes)
 
 
 def _located(service: DiamondService, text: str) -> Location:

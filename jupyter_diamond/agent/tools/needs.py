@@ -38,7 +38,7 @@ class Needs(Group):
     options: Options | None = Field(
         None,
         description="what is needed seldom, all as text: sites (only these, a,b), account, qos, arch, fabric, "
-        "container, env (an environment of the site by name), runtime (2h, 2h@1), serial, "
+        "container, env (torch), runtime (2h, 2h@1), serial, "
         "deadline (18:00, 2027-01-31T18:00), max_charge (100), "
         f"objective ({', '.join(OBJECTIVES)}), preemptible (yes), unknown_charge (yes), seed, "
         f"soft (wishes of {','.join(SOFTENABLE)}), stage_in (NAME[=SITE:/path]), "

@@ -41,8 +41,10 @@ with open(sys.argv[1]) as file:
 found = {}
 for each in distributions():
     found[each.metadata["Name"]] = each.version
-    for file in each.files or ():
-        if not str(file).endswith(".pyc") and not os.path.lexists(str(each.locate_file(file))):
+    root = str(each.locate_file(""))
+    for line in (each.read_text("RECORD") or "").splitlines():
+        name = line.split(",")[0]
+        if name and name[0] != '"' and name[-4:] != ".pyc" and not os.path.lexists(os.path.join(root, name)):
             sys.exit(7)
 sys.exit(0 if all(found.get(name) == version for name, version in wanted.items()) else 7)
 """

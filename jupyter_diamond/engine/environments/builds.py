@@ -24,7 +24,7 @@ from jupyter_diamond.parsing.environments import digest_of
 
 _CHECKED_S = 600.0
 """For so long what was found whole is not looked at again."""
-_ASK_FIRST_S, _ASK_MOST_S = 0.5, 10.0
+_ASK_FIRST_S, _ASK_MOST_S = 0.25, 10.0
 _LOOK_S = 60.0
 """A look at each file of a large environment takes long on a busy file system."""
 _STORE_S = 5.0

@@ -159,11 +159,8 @@ class EnvironmentDesk:
         return prefix
 
     async def _seen(self, batch: Batch, link: SiteLink, job: JobRequest) -> tuple[str, ...]:
-        """The folders that a cell in a container works with."""
-        folders = [await expanded(link, link.site.workdir)]
-        if link.site.data.folder:
-            folders.append(await expanded(link, link.site.data.folder))
-        folders += [each.path for each in batch.attempt.staged]
+        """What a cell in a container works with. Each is there: a runtime starts nothing without what it is to bind."""
+        folders = [await expanded(link, link.site.workdir), *(each.path for each in batch.attempt.staged)]
         words = job.command
         folders += [words[at + 1] for at, word in enumerate(words[:-1]) if word == "--cwd"]
         return tuple(dict.fromkeys(folders))

@@ -21,6 +21,7 @@ from jupyter_diamond.model.site import Site
 from jupyter_diamond.parsing.quoting import quote
 from jupyter_diamond.store.datasets import Copy
 
+from .foresight import Foresight
 from .outlook import Outlook
 from .sights import look, plain, purge_warning, replica_of, trouble_of
 from .stage_in import StageIns
@@ -36,12 +37,21 @@ class DataDesk:
 
     def __init__(self, ledger: Ledger, links: SiteLinks, transfers: TransferDesk, log: logging.Logger) -> None:
         self._ledger, self._links, self._transfers, self._log = ledger, links, transfers, log
+        self._foresight: Foresight | None = None
 
     def serve(self, engine: Engine) -> None:
         """Have the engine bring data to sites before jobs, and away after them."""
         engine.readiness.add(StageIns(self._ledger, self._transfers, self.copies, self._log))
         engine.planner.data = Outlook(self._links, self._transfers, self.copies).world
         engine.healer.away = StageOuts(self._ledger, self._transfers, self._log)
+        self._foresight = Foresight(
+            self._ledger, self._links, self._transfers, self._log, advances=lambda: engine.advances
+        )  # fmt: skip
+
+    async def stop(self) -> None:
+        """Stop background work; transfers go on elsewhere."""
+        if self._foresight is not None:
+            await self._foresight.stop()
 
     async def add(self, name: str, location: Location, note: str = "") -> Dataset:
         """Give data a name, or a name another place where the same data lies; it is looked at now.

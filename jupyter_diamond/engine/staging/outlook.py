@@ -21,7 +21,7 @@ from jupyter_diamond.placement.data_rules import with_data
 from jupyter_diamond.placement.world import World
 from jupyter_diamond.store.datasets import Copy
 
-from .resolve import Seen, origin_of, version_of
+from .resolve import Seen, is_version, origin_of, version_of
 from .sights import Sight, look, plain
 
 _KEPT_S = 60.0
@@ -96,7 +96,7 @@ class Outlook:
             return _without_origin(want.name, site, seen)
         version = version_of(origin.sight)
         made = [each for each in seen if not each.replica.given and each.replica.state == "here"]
-        alike = [each.replica.location for each in made if each.replica.location.path.endswith(f"-{version}")]
+        alike = [each.replica.location for each in made if is_version(each.replica.location.path, version)]
         if any(location.place == site for location in alike):
             return DataAt(want.name, "there")
         size = origin.sight.found.size if origin.sight.found is not None else origin.replica.size

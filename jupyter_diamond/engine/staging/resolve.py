@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
+import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from jupyter_diamond.data.listing import Listing
@@ -73,6 +75,17 @@ def version_of(origin: Sight) -> str:
     return hashlib.sha256(told.encode()).hexdigest()[:VERSION]
 
 
+def _suffix(origin: Seen) -> str:
+    """What a file's name ends with is kept: programs go by it."""
+    found = origin.sight.found
+    return PurePosixPath(origin.replica.location.path).suffix if found is not None and found.kind == "file" else ""
+
+
+def is_version(path: str, version: str) -> bool:
+    """Whether a copy that a stage-in made is of this version, by its name."""
+    return re.search(rf"-{re.escape(version)}(\.[^/]*)?$", path) is not None
+
+
 def origin_of(seen: Sequence[Seen]) -> Seen | None:
     """The copy that says what the data is: the first that its user named, and that is not known to be missing."""
     given = [each for each in seen if each.replica.given]
@@ -103,7 +116,7 @@ def way_to(name: str, at: Target, seen: Sequence[Seen], target: Callable[[str], 
     if origin is None:
         return _without_origin(name, site, seen)
     version = version_of(origin.sight)
-    path = posixpath.join(at.folder, f"{name}-{version}")
+    path = posixpath.join(at.folder, f"{name}-{version}{_suffix(origin)}")
     if _as_it_was(seen, site, path) or _complete(origin.sight, target(path)):
         return Way(path, here=True, version=version, why=f"It was brought to {site} before.")
     sources = [each.replica.location for each in seen if each is origin or _same(origin, each, version)]
@@ -129,7 +142,7 @@ def _same(origin: Seen, other: Seen, version: str) -> bool:
         return False
     if other.replica.given:
         return alike(origin.sight.found, other.sight.found)
-    return other.replica.location.path.endswith(f"-{version}") and other.sight.listing == other.listing
+    return is_version(other.replica.location.path, version) and other.sight.listing == other.listing
 
 
 def _without_origin(name: str, site: str, seen: Sequence[Seen]) -> Way:

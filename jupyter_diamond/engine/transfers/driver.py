@@ -26,9 +26,11 @@ from jupyter_diamond.model.transfer import MoverKind, Transfer, TransferState
 
 _TOLD_S = 2.0
 """Between two news of how far one is."""
+_STALLED_S = 180.0
 _TRIES = 5
 """How often data that came wrong, or was changed under way, is fetched anew."""
-_CLEAR_S = 60.0
+_CLEAR_S, _END_S = 60.0, 900.0
+"""How long a transfer's end is tried for: of what has come here, and of what moves elsewhere."""
 _WAITS: frozenset[TransferState] = frozenset({"stalled", "paused", "needs_you"})
 
 Holds = Callable[[], Awaitable[bool]]
@@ -46,6 +48,7 @@ class TransferDriver:
         self._asked: set[str] = set()
         self._wake = asyncio.Event()
         self._holds: Holds | None = None
+        self.stalled_s = _STALLED_S
         ledger.listen(self._hear)
 
     async def run(self, holds: Holds) -> None:
@@ -155,7 +158,7 @@ class TransferDriver:
             raise _late(transfer)
         move, meter = await self._move_of(transfer)
         moving = asyncio.ensure_future(self._movers[transfer.mover].move(move))
-        telling = asyncio.ensure_future(self._tell(transfer.id, meter))
+        telling = asyncio.ensure_future(self._tell(transfer.id, meter, watches=transfer.mover != "globus"))
         try:
             await asyncio.wait({moving}, timeout=_left(transfer))
             if not moving.done():
@@ -193,24 +196,36 @@ class TransferDriver:
         transfer = await self._ledger.do(self._ledger.store.transfers.get, transfer_id)
         if not transfer.ended:
             left = await self._clear(transfer)
+            placed = "Some of it may have come to its place already."
             await self._end(
                 transfer, "cancelled", cause=f"Cancelled by {transfer.cancel_requested_by}.", log=left,
-                next="What was in its place before is as it was.",
+                next=placed if transfer.state == "placing" else "What was in its place before is as it was.",
             )  # fmt: skip
 
     async def _clear(self, transfer: Transfer) -> tuple[str, ...]:
-        """Nothing moves any more, and nothing lies under its temporary names; else a line that says so."""
+        """Nothing moves any more, and nothing lies under its temporary names; else a line that says so.
+
+        What moves at Globus goes on without us, so that it ends is asked for much longer.
+        """
         if transfer.started_at is None:
             return ()
-        try:
-            # what the mover has kept meanwhile says what goes on elsewhere
-            kept = await self._ledger.do(self._ledger.store.transfers.get, transfer.id)
-            move, _ = await self._move_of(kept)
-            await asyncio.wait_for(self._movers[transfer.mover].cancel(move), _CLEAR_S)
-        except (DiamondError, asyncio.TimeoutError) as problem:
-            why = problem.message if isinstance(problem, DiamondError) else f"no answer within {_CLEAR_S:g} s"
-            return (f"Something may be left under its temporary name beside the destination: {why}",)
-        return ("What had come so far was taken away",)
+        # what the mover has kept meanwhile says what goes on elsewhere
+        kept = await self._ledger.do(self._ledger.store.transfers.get, transfer.id)
+        until, pace = time.monotonic() + (_CLEAR_S if kept.native_id is None else _END_S), Pace(0.2, 30.0)
+        while True:
+            try:
+                move, _ = await self._move_of(kept)
+                await asyncio.wait_for(self._movers[transfer.mover].cancel(move), _CLEAR_S)
+            except (DiamondError, asyncio.TimeoutError) as problem:  # noqa: PERF203 - that is what the loop is for
+                why = problem.message if isinstance(problem, DiamondError) else f"no answer within {_CLEAR_S:g} s"
+                passes = not isinstance(problem, DiamondError) or _may_pass(problem)
+                if not passes or time.monotonic() > until:
+                    return (f"It may still move, or be left under its temporary name: {why}",)
+                said = f"It is being ended: {why}"
+                await self._change(transfer.id, "transfer.trouble", {"why": said}, trouble=said)
+                await asyncio.sleep(pace.next())
+            else:
+                return ("What had come so far was taken away",)
 
     # ---- what is stored of it
 
@@ -233,11 +248,23 @@ class TransferDriver:
         told = {"why": sentence, **({"link": link} if link else {})}
         await self._change(transfer_id, kind, told, state=state, trouble=sentence, link=link, log=lines)
 
-    async def _tell(self, transfer_id: str, meter: Meter) -> None:
-        """Store how far it is, every now and then, until cancelled."""
+    async def _watch(self, transfer_id: str, meter: Meter) -> None:
+        """Say when nothing moves any more, and when something does again."""
+        stalls = meter.still_s(time.monotonic()) > self.stalled_s
+        if stalls != meter.stalls:
+            meter.stalls = stalls
+            said = f"Nothing has moved for {self.stalled_s / 60:.3g} min; when something does, it goes on."
+            now = await self._ledger.do(self._ledger.store.transfers.get, transfer_id)
+            if stalls or now.state == "stalled":
+                await self._say(transfer_id, *(("stalled", said, "") if stalls else ("active", "", "")))
+
+    async def _tell(self, transfer_id: str, meter: Meter, *, watches: bool) -> None:
+        """Store how far it is, every now and then, until cancelled. ``watches``: nobody else says that it stalls."""
         while True:
             await asyncio.sleep(_TOLD_S / 4)
             progress = meter.read(time.monotonic())
+            if watches:
+                await self._watch(transfer_id, meter)
             if progress is None:
                 continue
             told = progress.model_dump(exclude_none=True)

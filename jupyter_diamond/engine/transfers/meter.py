@@ -16,11 +16,21 @@ class Meter:
     def __init__(self, progress: Progress) -> None:
         self._newest, self._given = progress, progress
         self._faults = progress.faults
+        self.stalls = False
+        """It was said that nothing moves."""
+        self._mark: tuple[int, float] | None = None
         self._seen: deque[tuple[float, int]] = deque()
 
     def tell(self, progress: Progress) -> None:
         """This is how far it is now."""
         self._newest = progress
+
+    def still_s(self, now: float) -> float:
+        """For how long nothing has moved. What has all come is being read, which is no standing still."""
+        newest = self._newest
+        if self._mark is None or self._mark[0] != newest.bytes_done or newest.bytes_done == newest.bytes_total:
+            self._mark = (newest.bytes_done, now)
+        return now - self._mark[1]
 
     def read(self, now: float) -> Progress | None:
         """How far it is, with rate and time left; None where nothing is new. ``now`` in seconds, growing."""

@@ -47,7 +47,7 @@ export class BoardScreen extends SplitPanel {
     this._pane.present(line);
     if (this._pane.isHidden) {
       this._pane.show();
-      this.setRelativeSizes([3, 2]);
+      this.setRelativeSizes([5, 4]);
     }
   }
 

@@ -33,8 +33,7 @@ export function BoardTable(props: TableProps): JSX.Element {
     count: model.lines.length,
     getScrollElement: () => grid.current,
     estimateSize: () => ROW,
-    getItemKey: at => model.lines[at]?.id ?? at,
-    overscan: 16,
+    overscan: 8,
     scrollMargin: HEAD,
     scrollPaddingStart: HEAD,
     useFlushSync: false
@@ -50,6 +49,8 @@ export function BoardTable(props: TableProps): JSX.Element {
     }
   }, []);
   const items = rows.getVirtualItems();
+  // a row that leaves at one end comes back at the other with another line: changing its text costs less than a new one
+  const slots = 2 ** Math.ceil(Math.log2(items.length + 1));
   const inSight = items.some(item => item.index === model.index);
   return (
     <div
@@ -74,7 +75,7 @@ export function BoardTable(props: TableProps): JSX.Element {
           const line = model.lines[item.index];
           return line === undefined ? null : (
             <BoardRow
-              key={line.id}
+              key={item.index % slots}
               line={line}
               at={item.index}
               top={item.start - HEAD}
@@ -91,7 +92,7 @@ export function BoardTable(props: TableProps): JSX.Element {
 
 function Head(props: { model: BoardModel }): JSX.Element {
   const { model } = props;
-  const tops = model.lines.filter(line => line.kind === 'task' || line.kind === 'group').length;
+  const tops = React.useMemo(() => model.lines.filter(line => line.kind === 'task' || line.kind === 'group').length, [model.lines]);
   const some = model.chosen.size > 0;
   const all = some && model.chosen.size >= tops;
   const box = React.useRef<HTMLInputElement>(null);

@@ -135,8 +135,8 @@ function Cards(props: {
       <div className="jp-diamond-empty" data-part="no-sites">
         <p>No sites yet.</p>
         <p>
-          Add one in a terminal with <code>jupyter diamond setup</code>, or write it into your site catalogue,{' '}
-          <code>sites.yaml</code>; it shows here within a minute, without a restart.
+          <code>jupyter diamond init-sites</code> writes a site catalogue, <code>sites.yaml</code>, with the machines that
+          are known; fill yours in, and restart the Jupyter server.
         </p>
       </div>
     );

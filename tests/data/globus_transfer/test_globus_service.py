@@ -8,7 +8,8 @@ import pytest
 import pytest_asyncio
 
 from jupyter_diamond.errors import DataProblem
-from jupyter_diamond.model.data import Location
+from jupyter_diamond.model.data import Location, StageOut
+from jupyter_diamond.model.envelope import Envelope
 from jupyter_diamond.model.transfer import TransferPlan, TransferRequest
 from jupyter_diamond.notebook.data_words import plan_text
 from jupyter_diamond.service import DiamondService
@@ -20,6 +21,9 @@ from jupyter_diamond.settings import (
     DiamondSites,
     DiamondStore,
 )
+from tests.engine import cells
+from tests.engine.conftest import ended
+from tests.engine.conftest import until as comes
 from tests.live.globus import COMPUTE, TRANSFER
 
 from .test_globus_faults import until
@@ -43,9 +47,13 @@ def archive(globus_services, tmp_path, monkeypatch):
 async def service(archive, globus_services, tmp_path, no_limit):
     """One whose own machine has a collection."""
     here = globus_services.transfer.add_collection("Here", tmp_path / "here")
+    boxed = globus_services.transfer.add_collection("Box", tmp_path / "box")
+    box = {"name": "box", "scheduler": "process", "workdir": str(boxed.root)}
+    held = [{"id": boxed.id, "folder": str(boxed.root)}]
+    (tmp_path / "sites.yaml").write_text(json.dumps({"sites": [box | {"data": {"collections": held}}]}))
     made = DiamondService(
         store=DiamondStore(path=str(tmp_path / "diamond" / "store.sqlite")),
-        sites=DiamondSites(path=str(tmp_path / "none.yaml")),
+        sites=DiamondSites(path=str(tmp_path / "sites.yaml")),
         engine=DiamondEngine(), limits=DiamondLimits(), log=logging.getLogger("diamond.test"),
         data=DiamondData(collections={here.id: str(here.root)}),
         globus=DiamondGlobus(tokens_folder=str(tmp_path / "globus"), client_id=""),
@@ -117,6 +125,24 @@ async def test_what_will_be_asked_for_is_known_before_it_is_asked_for(service, a
     text = plan_text(TransferPlan(mover="globus", why="Both are reached so.", needs=needs))
     assert "Archive wants a fresh login every 60 min" in text
     assert "wants your consent while looking at /in of Archive" in text
+
+
+async def test_a_consent_for_bringing_files_away_is_asked_for_when_the_task_is_taken(service, archive, tmp_path):
+    archive.data_access = True
+    source = cells.held(tmp_path / "gate", "open('a.txt', 'w').close()")
+    away = StageOut(pattern="*.txt", destination=Location(kind="globus", collection=archive.id, path="/results"))
+    data = cells.bundle(source)
+    request = cells.request(source, data, envelope=Envelope(site="box", stage_out=(away,)))
+    task = (await service.submit(request, data)).task
+
+    async def asks():
+        login = await service.globus.login()
+        return login.health == "needs_login" and login.problem
+
+    assert "Archive" in await comes(asks)
+    assert not (await service.task(task.id)).state.terminal, "its user hears of it while it waits or runs"
+    await service.cancel(task.id, "the test's end")
+    await ended(service, task)
 
 
 async def until_state(service, transfer, state):
