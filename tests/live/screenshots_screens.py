@@ -9,6 +9,7 @@ from lab_browser import TOKEN, Lab, start_lab, stop_lab
 from playwright.sync_api import Browser, Page
 
 from tests.live.browser import SECONDS, LabPage
+from tests.live.screenshots_launch import picture_launch
 
 if TYPE_CHECKING:
     from tests.live.screenshots import Album
@@ -51,6 +52,7 @@ def picture_screens(folder: Path, base: Path, browser: Browser, album: type[Albu
             show(tab.page, lab, screens, *orders)
             pictures.take(f"{screens}-{name}")
         picture_details(pictures, tab.page, lab)
+        picture_launch(pictures, tab.page, lab)
         for screen in ("wall", "tasks"):
             show(tab.page, lab, screen)
             lab.order(BROKEN)
