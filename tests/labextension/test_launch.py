@@ -279,6 +279,7 @@ def test_a_failing_server_is_told_and_asked_again(page: Page, lab: Lab):
     lab.order({"do": "answer", "status": 500})
     write(page, cpus="2")
     expect(page.locator(f"{SHEET} .jp-diamond-where .jp-diamond-problem")).to_contain_text("disk full")
+    expect(button(page, "launch")).to_have_attribute("title", "The server has not read it: see where it would go.")
     lab.order({"do": "answer", "status": 200})
     write(page, cpus="3")
     expect(line(page)).to_have_text("%%diamond_submit fit --lang bash --cpus 3")

@@ -38,7 +38,7 @@ export function BottomBar(props: { model: LaunchModel }): JSX.Element {
             type="button"
             className="jp-diamond-link"
             data-action="write-line"
-            disabled={line === '' || source.trim() === ''}
+            disabled={!model.fresh || line === '' || source.trim() === ''}
             title="Put the line into the notebook; run nothing"
             onClick={() => model.writeCell(false)}
           >
@@ -49,7 +49,7 @@ export function BottomBar(props: { model: LaunchModel }): JSX.Element {
           type="button"
           className="jp-diamond-link"
           data-action="copy-line"
-          disabled={line === ''}
+          disabled={!model.fresh || line === ''}
           title="Copy the line, with what it runs"
           onClick={() => Clipboard.copyToSystem(source === '' ? line : `${line}\n${source}`)}
         >

@@ -61,12 +61,20 @@ export class LaunchModel implements IDisposable {
     return this.sheet.kind === 'cell' || this.sheet.kind === 'selection';
   }
 
+  /** What was read is what stands there now: nothing else is ever sent. */
+  get fresh(): boolean {
+    return this._readOf === asRead(this.sheet, this.inKernel);
+  }
+
   /** What keeps it from being launched; empty when nothing does. */
   get obstacle(): string {
     if (this.sheet.source.trim() === '') {
       return { cell: 'Take a cell first.', selection: 'Take a cell first.', file: 'Name a file first.', command: 'Write a command first.' }[
         this.sheet.kind
       ];
+    }
+    if (!this.fresh) {
+      return this.problem === '' ? 'It is being read.' : 'The server has not read it: see where it would go.';
     }
     if (Object.keys(this.read?.problems ?? {}).length > 0) {
       return 'A field is not right yet.';
@@ -152,6 +160,9 @@ export class LaunchModel implements IDisposable {
   /** Put the line into the notebook, and run it where that is asked. */
   writeCell(run: boolean): void {
     const { source, target, kind } = this.sheet;
+    if (!this.fresh || this.line === '') {
+      return;
+    }
     try {
       target?.write(`${this.line}\n${source}`, kind === 'selection');
       if (run) {
@@ -226,15 +237,16 @@ export class LaunchModel implements IDisposable {
   /** Read the fields, then plan; the newest question is the one whose answer counts. */
   private async _ask(anew = false): Promise<void> {
     const mine = (this._asked += 1);
-    const { name, language, outputs, values } = this.sheet;
+    const asked = asRead(this.sheet, this.inKernel);
     this.busy = true;
     this.changed.emit();
     try {
-      const read = await this.pool.api.readLine({ name, language, outputs, in_cell: this.inKernel, options: said(values) });
+      const read = await this.pool.api.readLine(JSON.parse(asked));
       if (mine !== this._asked || this.isDisposed) {
         return;
       }
       this.read = read;
+      this._readOf = asked;
       const envelope = JSON.stringify(read.envelope);
       if (read.envelope !== null && (anew || envelope !== this._planned || this.problem !== '')) {
         this.changed.emit();
@@ -257,10 +269,17 @@ export class LaunchModel implements IDisposable {
   }
 
   private _asked = 0;
+  private _readOf = '';
   private _planned = '';
   private _token = '';
   private _timer = 0;
   private _again = 0;
+}
+
+/** What the server is asked to read, as text. */
+function asRead(sheet: Sheet, inKernel: boolean): string {
+  const { name, language, outputs, values } = sheet;
+  return JSON.stringify({ name, language, outputs, in_cell: inKernel, options: said(values) });
 }
 
 function sentence(reason: unknown): string {

@@ -16,7 +16,7 @@ export function WhereBox(props: { model: LaunchModel }): JSX.Element {
   const stale = Object.keys(model.read?.problems ?? {}).length > 0 && model.read?.envelope === null;
   return (
     <aside
-      className={`jp-diamond-where${model.busy || stale ? ' jp-mod-stale' : ''}`}
+      className={`jp-diamond-where${model.busy || stale || model.problem !== '' ? ' jp-mod-stale' : ''}`}
       aria-label="Where it would go now"
       aria-busy={model.busy}
     >
@@ -24,6 +24,7 @@ export function WhereBox(props: { model: LaunchModel }): JSX.Element {
       {model.problem !== '' && (
         <p className="jp-diamond-problem" role="alert">
           {model.problem}
+          {decision !== null && ' It is asked again by itself; below it is as it was before.'}
         </p>
       )}
       {stale && <p className="jp-diamond-fine">A field is not right yet; this is as it was before.</p>}
