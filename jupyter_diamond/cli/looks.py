@@ -35,7 +35,6 @@ from jupyter_diamond.notebook.vocabulary import (
     wall_clock,
 )
 from jupyter_diamond.notebook.wall_view import cap_text
-from jupyter_diamond.parsing.numbers import whole
 from jupyter_diamond.placement.explain import explain as explained
 from jupyter_diamond.sites.gpus import gpus_of
 
@@ -365,28 +364,3 @@ def events(client: DiamondClient, said: Namespace) -> int:
 def _event_line(event: Event) -> tuple[str, ...]:
     data = json.dumps(event.data, ensure_ascii=False) if event.data else ""
     return str(event.seq), f"{event.at.astimezone():%Y-%m-%d %H:%M:%S}", event.type, event.subject, data
-
-
-_FACT_NAMES = {
-    "workdir": "work folder", "workdir_state": "", "workdir_free_bytes": "free there", "python": "Python",
-    "python_version": "", "containers": "container runtimes", "modules": "modules start with",
-}  # fmt: skip
-
-
-def env(client: DiamondClient, said: Namespace) -> int:
-    """Facts of a login node."""
-    found = client.site_env(said.site)
-    if said.json:
-        as_json(found)
-        return DONE
-    facts = {fact.name: fact.value or UNKNOWN for fact in found.facts}
-    free = whole(found.fact("workdir_free_bytes"))
-    facts["workdir"] = f"{facts['workdir']}  ({facts['workdir_state']})"
-    facts["workdir_free_bytes"] = byte_size(free) if free is not None else UNKNOWN
-    facts["python"] = f"{found.fact('python') or 'not found'}  {found.fact('python_version') or ''}".rstrip()
-    facts["modules"] = found.fact("modules") or "none found"
-    facts["containers"] = found.fact("containers") or "none found"
-    lines = [(_FACT_NAMES.get(name, name), value) for name, value in facts.items() if _FACT_NAMES.get(name, name)]
-    accounts = UNKNOWN if found.accounts is None else "; ".join(found.accounts) or "none"
-    pairs([*lines, ("accounts", accounts)])
-    return DONE

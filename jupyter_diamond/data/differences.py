@@ -7,7 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from jupyter_diamond.model.transfer import Filter, SyncLevel
 
-from .listing import Entry, Listing
+from .listing import Entry, Listing, fingerprint
+
+Fingerprints = tuple[str, str]
+"""Of the files at both ends, as they were when all of them were found the same by their content."""
 
 
 def wanted(found: Listing, filters: Sequence[Filter]) -> dict[str, Entry]:
@@ -41,6 +44,18 @@ def to_compare(source: Mapping[str, Entry], there: Mapping[str, Entry], level: S
     if level != "checksum":
         return ()
     return tuple(path for path, e in source.items() if path in there and there[path].bytes == e.bytes)
+
+
+def fingerprints(source: Mapping[str, Entry], there: Mapping[str, Entry]) -> Fingerprints | None:
+    """What both ends look like; None where something of the source is not there."""
+    if not source or not source.keys() <= there.keys():
+        return None
+    return fingerprint(source), fingerprint({path: there[path] for path in source})
+
+
+def unchanged(compared: Fingerprints | None, source: Mapping[str, Entry], there: Mapping[str, Entry]) -> bool:
+    """Whether both ends look as they did when all of it was found the same."""
+    return compared is not None and compared == fingerprints(source, there)
 
 
 def differing(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection
 from typing import Any
 
-from jupyter_diamond.errors import DataProblem, GlobusProblem
+from jupyter_diamond.errors import DataProblem, DiamondError, GlobusProblem
 from jupyter_diamond.globus.access import Globus
 from jupyter_diamond.model.data import DataSize
 from jupyter_diamond.model.transfer import MoverKind, Progress, TransferNeed
@@ -15,7 +15,7 @@ from jupyter_diamond.model.transfer import MoverKind, Progress, TransferNeed
 from . import globus_task
 from .base import End, Move, Moved
 from .globus_calls import FOLDERS, Calls
-from .globus_document import Plan, collection_path, document, plan_of, size_of
+from .globus_document import Plan, collection_path, document, plan_of, same_now, size_of
 from .globus_needs import needs_of
 from .globus_patience import Bell, Patience
 from .globus_placing import discard, make_room, put_in_place
@@ -170,7 +170,7 @@ class Movement:
         here = await get(lambda: self._calls.look(_id(source), collection_path(source)))
         _check(source, here)
         there = await get(lambda: self._calls.look(_id(destination), collection_path(destination)))
-        if there.kind == "folder" and destination.transport is not None and request.sync is not None:
+        if there.kind in ("file", "folder") and destination.transport is not None and request.sync is not None:
             here = await get(lambda: self._deep(source))
             there = await get(lambda: self._deep(destination))
             _check(source, here)
@@ -312,11 +312,24 @@ class Movement:
             self._patience.note(f"Left out: {task['symlinks']} symbolic links")
         await self._patience.say("placing")
         self._patience.log += await put_in_place(self._calls, self._move, self._plan, self._patience, self._pace)
+        await self._remember()
         how = self._progress(task)
         native = {"task": self._native, "faults": task["faults"], "link": f"{globus_task.ACTIVITY}{self._native}"}
         return Moved(
             await self._size(task), int(task["bytes_transferred"]), how.files_skipped, tuple(self._patience.log), native
         )
+
+    async def _remember(self) -> None:
+        """Note what both ends look like now, so that nothing of it is read again before something changes."""
+        move = self._move
+        if move.destination.transport is None or move.transfer.request.sync != "checksum":
+            return
+        try:
+            here, there = await self._deep(move.source), await self._deep(move.destination)
+        except DiamondError as problem:  # it arrived all the same
+            self._patience.note(f"Both ends could not be looked at once more: {problem.message}")
+        else:
+            await move.keep(compared=same_now(move.transfer.request, here, there))
 
     def _progress(self, task: Json) -> Progress:
         known, skipped = self._known, 0 if self._plan is None else self._plan.skipped

@@ -12,7 +12,7 @@ from jupyter_diamond.model.data import DataSize
 from jupyter_diamond.model.transfer import Filter, SyncLevel, Transfer, TransferRequest
 
 from .base import End
-from .differences import differing, empty_folders, to_compare, wanted
+from .differences import Fingerprints, differing, empty_folders, fingerprints, to_compare, unchanged, wanted
 from .listing import Entry, Kind, Listing
 from .placing import part_of
 
@@ -77,6 +77,8 @@ def plan_of(transfer: Transfer, source: End, destination: End, here: Listing, th
     files = _asked(request, here)
     compare = to_compare(files, there.files, request.sync)
     send = tuple(path for path in differing(files, there.files, request.sync, equal=compare))
+    if unchanged(transfer.compared, files, there.files):
+        compare = ()  # all of it was found the same before
     bare = () if request.files else tuple(set(empty_folders(here)) - set(there.folders))
     skipped = len(files) - len(send) - len(compare)
     if not (send or compare or bare):
@@ -138,6 +140,18 @@ def _fresh(request: TransferRequest, here: Listing, source: str, target: str) ->
         Item(_below(source, name), _below(target, name), recursive=name.endswith("/") or name in here.folders)
         for name in request.files
     )
+
+
+def same_now(request: TransferRequest, here: Listing, there: Listing) -> Fingerprints | None:
+    """What both ends look like, now that Globus has found all of it to be the same; None where that is not sure.
+
+    Globus gives what it sends the time of its source: where times differ, the source may have changed meanwhile.
+    """
+    files = _asked(request, here)
+    if not (request.verify and request.sync == "checksum" and here.whole and there.whole):
+        return None
+    same_time = all(path in there.files and there.files[path].mtime_s == one.mtime_s for path, one in files.items())
+    return fingerprints(files, there.files) if same_time else None
 
 
 def size_of(request: TransferRequest, here: Listing) -> DataSize:

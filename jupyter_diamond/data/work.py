@@ -19,7 +19,7 @@ from jupyter_diamond.transport.base import Transport
 
 from . import listing, placing
 from .base import End, Move, Moved
-from .differences import differing, empty_folders, to_compare, wanted
+from .differences import differing, empty_folders, fingerprints, to_compare, unchanged, wanted
 from .listing import Entry, Listing
 
 _TOLD = 5
@@ -243,7 +243,7 @@ async def _remember(work: Work, come: Mapping[str, Entry]) -> None:
     request, skipped = work.move.transfer.request, len(work.wanted) - len(work.send)
     if (request.verify or not work.send) and (request.sync == "checksum" or not skipped):
         after = {path: come[path] if path in work.send else work.there[path] for path in work.wanted}
-        await work.move.keep(compared=(listing.fingerprint(work.wanted), listing.fingerprint(after)))
+        await work.move.keep(compared=fingerprints(work.wanted, after))
 
 
 async def _compare(
@@ -255,10 +255,8 @@ async def _compare(
     both size and time as they were is no change that a program makes by writing.
     """
     names = to_compare(files, there, move.transfer.request.sync)
-    if len(names) == len(files) > 0 and move.transfer.compared is not None:
-        now = (listing.fingerprint(files), listing.fingerprint({path: there[path] for path in files}))
-        if now == move.transfer.compared:
-            return {}, set(names)
+    if unchanged(move.transfer.compared, files, there):
+        return {}, set(names)
     total = sum(files[name].bytes for name in names)
     made, others = await asyncio.gather(*(
         listing.digests(shell(end), end.path, names, total_bytes=total, where=end.location.place)

@@ -14,7 +14,7 @@ from jupyter_diamond.model.decision import Decision
 from jupyter_diamond.model.draft import Draft, DraftRequest
 from jupyter_diamond.model.endpoint import Endpoints
 from jupyter_diamond.model.envelope import Envelope
-from jupyter_diamond.model.environment import Environment
+from jupyter_diamond.model.environment import Environment, SiteEnvironments
 from jupyter_diamond.model.forecast import Forecasts
 from jupyter_diamond.model.history import SiteHistory
 from jupyter_diamond.model.login import Login, LoginStart, LoginWay
@@ -101,6 +101,10 @@ class DiamondClient(GroupCalls, ApprovalCalls, DataCalls, ReceiptCalls):
     def site_env(self, site: str) -> SiteEnv:
         """Facts of a site's login node, read now."""
         return self._get(SiteEnv, f"sites/{part(site)}/env")
+
+    def environments(self, site: str) -> SiteEnvironments:
+        """What cells can run in at a site: what is configured there, and what was built."""
+        return self._get(SiteEnvironments, f"sites/{part(site)}/environments")
 
     def execute(self, site: str, command: str) -> Executed:
         """Look around at a site with one program that only reads."""

@@ -60,6 +60,7 @@ def test_env_reads_the_far_login_node(cli, work):
     assert facts["scheduler"].startswith("slurm")
     assert any(account.startswith("bbka-delta-cpu") for account in said["accounts"])
     assert "Scratch purge" not in str(said)
+    assert said["environments"] == {"site": "delta", "builds": True, "named": [], "built": []}
 
 
 def test_exec_shows_the_programs_own_words_and_no_banner(cli, testbed):

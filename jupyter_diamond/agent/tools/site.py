@@ -31,7 +31,7 @@ async def probe_environment(desk: AgentDesk, _speaker: Speaker, *, site: SiteNam
     Args:
         site: which site
     """
-    found = await desk.service.site_env(site)
+    found, there = await desk.service.site_env(site), await desk.service.environments.list(site)
     return {
         "site": site,
         "read_at": at(found.read_at),
@@ -39,6 +39,14 @@ async def probe_environment(desk: AgentDesk, _speaker: Speaker, *, site: SiteNam
             "\n".join(f"{fact.name}: {known(fact.value)}" for fact in found.facts), f"the login node of {site}", 6000
         ),
         "accounts": known(found.accounts and [word(each) for each in found.accounts]),
+        "environments": {
+            "named": [{"env": each.name, "runs": word(each.runs)} for each in there.named],
+            "built": [
+                {"python": each.python_version, "packages": len(each.packages), "state": each.state}
+                for each in there.built
+            ],
+            "others_may_be_built": there.builds,
+        },
     }
 
 

@@ -115,7 +115,7 @@ async def test_what_is_kept_is_kept_before_it_is_needed(small):
     order = []
     small.on_keep = lambda fields: order.append((*fields, len(small.submitted)))
     await small.move()
-    assert order == [("submission_id", 0), ("native_id", 1)]
+    assert order == [("submission_id", 0), ("native_id", 1), ("compared", 1)]
 
 
 async def test_a_refused_submission_is_not_tried_again(small):

@@ -111,6 +111,32 @@ async def test_the_same_size_is_not_the_same_content(between):
     assert between.found()["sub/y.txt"] == b"jello\n"
 
 
+@pytest.mark.parametrize("source", ["/in", "/in/sub/y.txt"])
+async def test_what_was_found_the_same_is_read_again_only_after_a_change(between_of, source):
+    between = between_of()
+    between.write(**TREE)
+    await between.move(between.transfer(source=source))
+    tasks, compared = len(between.submitted), between.kept["compared"]
+    between.kept = {"compared": compared}
+    moved = await between.move(between.transfer(source=source))
+    assert (moved.bytes_sent, len(between.submitted), between.parts) == (0, tasks, [])
+    between.write(**{"in/sub/y.txt": "jello\n"})
+    os.utime(between.a.root / "in/sub/y.txt", (1, 1))
+    between.kept = {"compared": compared}
+    assert (await between.move(between.transfer(source=source))).bytes_sent == 6
+    assert between.kept["compared"] != compared
+
+
+async def test_what_changed_while_it_came_is_not_taken_for_the_same(between_of):
+    between = between_of()
+    between.write(**TREE)
+    await between.move()
+    stamp = iter(range(1, 1000))
+    between.kept, between.on_keep = {}, lambda _: os.utime(between.a.root / "in/sub/y.txt", (1, next(stamp)))
+    await between.move()
+    assert between.kept["compared"] is None
+
+
 async def test_without_a_measure_everything_is_sent_again(between):
     between.write(**TREE)
     await between.move()
