@@ -27,7 +27,11 @@ def test_a_server_that_submits_again_without_a_look_turns_it_red(monkeypatch):
 
 
 def test_a_job_that_forgets_the_claim_turns_it_red(monkeypatch):
-    monkeypatch.setattr(Cluster, "_claims", lambda self, job: True)
+    def forgets(self, job):
+        job.folder.mkdir(exist_ok=True)  # a member makes its own before it would make its claim
+        return True
+
+    monkeypatch.setattr(Cluster, "_claims", forgets)
     assert first_red(WITHIN) is not None
 
 

@@ -40,7 +40,8 @@ class Site:
 async def ended(ends, monkeypatch):
     """The questions that are asked, and how long each end waited for its last word."""
     site, waited, told = Site(), [], {}
-    watcher = SiteWatcher(site, None, None, DiamondEngine(), logging.getLogger("test"), None, None, None)
+    parts = dict.fromkeys(("ledger", "spool", "holds", "healer", "readiness", "hand_on"))
+    watcher = SiteWatcher(link=site, settings=DiamondEngine(), log=logging.getLogger("test"), **parts)
 
     async def settle(self, known, row, now, others):
         if now - told[known.task.id] >= KNOWS_S:

@@ -1,5 +1,7 @@
 """A small package in a folder that ``uv`` installs from without a network."""
 
+import os
+import sys
 import zipfile
 from pathlib import Path
 
@@ -21,5 +23,6 @@ def folder(parent: Path, *, version: str = "1.0", source: str = "def weigh():\n 
 
 
 def offline(links: Path, cache: Path) -> dict[str, str]:
-    """What a site's ``env`` says so that ``uv`` installs from there and asks nobody."""
-    return {"UV_OFFLINE": "1", "UV_FIND_LINKS": str(links), "UV_CACHE_DIR": str(cache)}
+    """What a site's ``env`` says so that ``uv``, which is beside this interpreter, installs from there and asks nobody."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {"UV_OFFLINE": "1", "UV_FIND_LINKS": str(links), "UV_CACHE_DIR": str(cache), "PATH": path}
