@@ -11,6 +11,7 @@ import os
 import shlex
 
 from jupyter_diamond.errors import DataProblem
+from jupyter_diamond.parsing.numbers import whole
 
 from . import placing
 from .base import Move
@@ -71,8 +72,8 @@ async def copy_there(work: Work) -> int:
         first, _, rest = told.out.partition("\n")
         size, _, said = rest.partition("\n")
         code, files, alive = (*first.split(), "-", "0", "gone")[:3]
-        count = int(files) if files.isdigit() else 0
-        work.move.tell(work.told(int(size) if work.single and size.strip().isdigit() else sum(sizes[:count]), count))
+        count = whole(files) or 0
+        work.move.tell(work.told((whole(size) or 0) if work.single else sum(sizes[:count]), count))
         if code == "0":
             await work.destination.run(f"rm -rf -- {part}{placing.WORK}", timeout_s=_S)
             return work.to_fetch

@@ -17,6 +17,8 @@ from typing import Literal
 
 from jupyter_diamond.errors import DataProblem, TransportError
 from jupyter_diamond.model.data import DataSize
+from jupyter_diamond.parsing import numbers
+from jupyter_diamond.parsing.quotas import quota_left
 from jupyter_diamond.transport.base import Completed, Transport
 
 MOST_ENTRIES = 100_000
@@ -46,7 +48,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Room:
-    """What is free where a path is, or would be; None: not told."""
+    """What may still be written where a path is, or would be: free space, within the user's quota. None: not told."""
 
     bytes: int | None = None
     inodes: int | None = None
@@ -144,6 +146,16 @@ room() {
     i=$(df -Pi -- "$r" 2>/dev/null | awk 'NR==2{print $4}')
   fi
   say "R ${b:--} ${i:--}"
+}
+"""
+# what the user alone may write there, where that is told: a question to a file server, which may not answer
+_QUOTA = r"""
+owed() {
+  local s
+  if s=$(timeout 5 lfs quota -q -u "$(id -un)" "$r" 2>/dev/null) && [ -n "$s" ]; then say "Q - $s"
+  elif s=$(timeout 5 quota -u -p -w 2>/dev/null) && [ -n "$s" ]; then
+    say "Q $(df -P -- "$r" 2>/dev/null | awk 'NR==2{print $1}') $s"
+  fi
 }
 """
 # BusyBox's find has no -printf; its stat knows the same words. One record a name: letter, size, seconds, name.
@@ -254,7 +266,8 @@ def _unlisted(path: str, where: str, done: Completed) -> DataProblem:
 
 async def glance(transport: Transport, path: str, *, where: str) -> Listing:
     """What kind of thing is there, and what room is left; nothing is counted. Raises TransportError."""
-    done = await transport.run(f"{_HEAD}p={shlex.quote(path)}\nkind; room\n", timeout_s=_GLANCE_S)
+    script = f"{_HEAD}{_QUOTA}p={shlex.quote(path)}\nkind; room; owed\n"
+    done = await transport.run(script, timeout_s=_GLANCE_S)
     if not done.stdout:
         raise _unlisted(path, where, done)
     return replace(_read(done.stdout, (), path), whole=False)
@@ -279,6 +292,8 @@ def _read(out: bytes, said: tuple[str, ...], path: str) -> Listing:
             kind = rest if rest in ("file", "folder", "unreadable", "other") else "missing"  # type: ignore[assignment]
         elif letter == "R":
             room = _room(rest)
+        elif letter == "Q":
+            room = _within_quota(room, rest)
         elif letter in ("f", "d") and len(files) + len(folders) >= MOST_ENTRIES:
             whole = False
         elif letter == "f" and (entry := _entry(rest)) is not None:
@@ -310,19 +325,26 @@ def _entry(rest: str) -> Entry | None:
     size, _, rest = rest.partition(" ")
     when, _, name = rest.partition(" ")
     whole, _, part = when.partition(".")
-    if not size.isdigit() or not whole.lstrip("-").isdigit():
+    count, at = numbers.whole(size), numbers.whole(whole.removeprefix("-"))
+    if count is None or at is None:
         return None
-    nanoseconds = int((part + "0" * 9)[:9]) if part[:9].isdigit() else 0
-    return Entry(name.removeprefix("./"), int(size), int(whole) * 1_000_000_000 + nanoseconds)
+    nanoseconds = numbers.whole((part + "0" * 9)[:9]) or 0
+    return Entry(name.removeprefix("./"), count, (-at if whole[:1] == "-" else at) * 1_000_000_000 + nanoseconds)
 
 
 def _room(rest: str) -> Room:
     free, _, inodes = rest.partition(" ")
     # file systems that have no table of inodes say 0 or -
-    return Room(
-        bytes=int(free) if free.isdigit() else None,
-        inodes=int(inodes) if inodes.isdigit() and int(inodes) > 0 else None,
-    )
+    return Room(bytes=numbers.whole(free), inodes=numbers.whole(inodes) or None)
+
+
+def _within_quota(room: Room, rest: str) -> Room:
+    """The smaller of what the file system has and what the user may take of it."""
+    device, _, told = rest.partition(" ")
+    left = quota_left(told, None if device == "-" else device)
+    least = [each for each in (room.bytes, left.bytes) if each is not None]
+    fewest = [each for each in (room.inodes, left.files) if each is not None]
+    return Room(min(least, default=None), min(fewest, default=None))
 
 
 async def digests(

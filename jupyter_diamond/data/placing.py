@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Collection
 
 from jupyter_diamond.errors import DataProblem
+from jupyter_diamond.parsing.numbers import whole
 from jupyter_diamond.transport.base import Transport
 
 from .listing import PART, filled
@@ -129,7 +130,7 @@ async def place(transport: Transport, part: str, destination: str, *, where: str
             kind="no_space" if full else "permission" if "denied" in why else "broken",
             evidence=tuple(said[:20]), advice="Mend that, then %diamond transfer again.",
         )  # fmt: skip
-    count = next((int(line[1:]) for line in told if line.startswith("N") and line[1:].isdigit()), 0)
+    count = next((whole(line[1:]) or 0 for line in told if line.startswith("N")), 0)
     names = [line[1:] for line in told if line.startswith("W")]
     if not count:
         return (f"Renamed into place: {destination}",)

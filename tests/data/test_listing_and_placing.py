@@ -79,6 +79,27 @@ async def test_a_listing_tells_what_changed_without_reading_it(shell, tmp_path):
 async def test_what_is_not_there_is_told_from_what_is_something_else(shell, tmp_path):
     assert (await glance(shell, str(tmp_path / "no" / "where"), where="here")).kind == "missing"
     assert (await glance(shell, "/dev/null", where="here")).kind == "other"
+
+
+@pytest.mark.parametrize(
+    ("program", "row", "left"),
+    [
+        ("lfs", "{path} 900 0 1000 - 5 0 9 -", (100 * 1024, 4)),
+        ("quota", "header\n{device} 900 950 1000 0 5 7 0 0", (100 * 1024, 2)),
+        ("quota", "elsewhere 900 950 1000 0 5 7 0 0", None),
+    ],
+    ids=["lustre", "quota", "of another file system"],
+)
+async def test_room_is_what_the_users_quota_leaves(shell, tmp_path, program, row, left):
+    device = (await shell.run(f"df -P {tmp_path} | awk 'NR==2{{print $1}}'", timeout_s=30)).out.strip()
+    said = row.format(path=tmp_path, device=device)
+    (tmp_path / program).write_text(f"#!/bin/sh\nprintf '%s\\n' '{said}'\n")
+    (tmp_path / program).chmod(0o755)
+    limited = LocalTransport({"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    free = (await glance(shell, str(tmp_path / "data"), where="here")).room
+    room = (await glance(limited, str(tmp_path / "data"), where="here")).room
+    await limited.close()
+    assert (room.bytes, room.inodes) == left if left is not None else room.bytes > 100 * 1024 and free.bytes
     with pytest.raises(DataProblem, match="could not be read to make its digest"):
         await digests(shell, str(tmp_path), ["no"], total_bytes=1, where="here")
 

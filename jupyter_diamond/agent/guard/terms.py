@@ -16,6 +16,7 @@ from jupyter_diamond.model.envelope import Envelope, Size, Span
 from jupyter_diamond.model.group import GroupRequest
 from jupyter_diamond.model.proposal import Act, Need, Proposal, Terms
 from jupyter_diamond.model.task import TaskRequest
+from jupyter_diamond.parsing.numbers import whole
 from jupyter_diamond.placement import words
 from jupyter_diamond.placement.charge import foreseen
 from jupyter_diamond.placement.estimate_words import about
@@ -189,7 +190,7 @@ def needs(proposal: Proposal) -> Need | None:
         return Need() if terms.arguments.get("made_by") == proposal.by.agent else None
     if terms.act in _MOVES:
         moved = terms.arguments.get("bytes", "0")
-        return Need(transferred_bytes=int(moved)) if moved.isdigit() else Need(unknown=True)
+        return Need(unknown=True) if (count := whole(moved)) is None else Need(transferred_bytes=count)
     charge, jobs = terms.charge, (terms.members or 1) if terms.act in ("submit", "submit_group", "smoke") else 0
     if charge is None:
         return Need(jobs=jobs)

@@ -214,7 +214,7 @@ def _check_room(end: End, found: Listing, there: Listing) -> None:
     free, inodes = there.room.bytes, there.room.inodes
     if free is not None and need > free:
         raise DataProblem(
-            f"It holds {need / _GIB:,.2f} GiB, and at {where} {free / _GIB:,.2f} GiB are free.",
+            f"It holds {need / _GIB:,.2f} GiB, and at {where} {free / _GIB:,.2f} GiB are left to you.",
             kind="no_space", advice="Make room there, or choose another destination.",
         )  # fmt: skip
     if inodes is not None and len(found.files) > inodes:
