@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         datasets,
         explain,
         forecast,
+        heatmap,
         history,
         on,
         sites,
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "checkpoint", "data_path", "datasets", "explain", "forecast", "history", "load_ipython_extension", "on", "sites",
-    "task", "tasks", "transfer", "transfers",
+    "checkpoint", "data_path", "datasets", "explain", "forecast", "heatmap", "history", "load_ipython_extension", "on",
+    "sites", "task", "tasks", "transfer", "transfers",
 ]  # fmt: skip
 _OF_NOTEBOOKS = frozenset(__all__) - {"checkpoint", "data_path", "load_ipython_extension"}
 

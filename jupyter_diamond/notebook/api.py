@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from jupyter_diamond.model.group import Group
 from jupyter_diamond.model.transfer import SyncLevel
@@ -16,16 +16,18 @@ from .data_verbs import started
 from .explanation import Explanation
 from .group_handle import GroupHandle
 from .handle import TaskHandle
+from .heatmap import heatmap as figure
 from .session import session
 from .tables import forecast_table, history_table, sites_table, tasks_table
 from .transfer_handle import TransferHandle
 
 if TYPE_CHECKING:
     import pandas as pd
+    import plotly.graph_objects as go
 
 __all__ = [
-    "charges", "datasets", "explain", "forecast", "history", "jobs", "on", "sites", "task", "tasks", "transfer",
-    "transfers",
+    "charges", "datasets", "explain", "forecast", "heatmap", "history", "jobs", "on", "sites", "task", "tasks",
+    "transfer", "transfers",
 ]  # fmt: skip
 
 
@@ -77,6 +79,19 @@ def history(site: str, *, hours: float = 24.0) -> pd.DataFrame:
     :raises NotFound: no such site.
     """
     return history_table(session().client.history(site, hours))
+
+
+def heatmap(
+    site: str, *, weeks: float = 4.0, what: Literal["busy", "pending"] = "busy", partition: str | None = None
+) -> go.Figure:
+    """When a site is busy: a plotly figure with a row a weekday and a column an hour.
+
+    ``busy`` is the share of GPUs (of cores where there are none) that was taken, ``pending`` how many jobs waited.
+
+    :raises NotFound: no such site.
+    :raises InvalidRequest: no such partition, or plotly is not installed.
+    """
+    return figure(session().client.history(site, weeks * 7 * 24), what=what, partition=partition)
 
 
 def forecast() -> pd.DataFrame:

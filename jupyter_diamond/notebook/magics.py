@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Literal
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class
@@ -51,7 +52,7 @@ from .verdict_text import remark
 HELP = """Your clusters as one pool.
 
 %diamond sites            what is free, what waits, how old each number is (--refresh asks the sites now)
-%diamond history SITE     what was free there and who waited, over time (--hours N)
+%diamond history SITE     what was free there and who waited, over time (--hours N; --heatmap, --pending)
 %diamond forecast         how near the forecast waits were to the real ones, site by site
 %diamond charges          what your tasks cost, what is reserved, what is left (--days 7, --tasks: by attempt)
 %diamond wall             the whole pool, live: every site, every partition, what a job could get now
@@ -153,8 +154,7 @@ def parsers() -> dict[str, OptionParser]:
     found["explain"].add_argument(
         "--as", dest="form", choices=("text", "table"), help="plain text, or a DataFrame of all candidates"
     )
-    found["history"].add_argument("SITE", help="a site's name")
-    found["history"].add_argument("--hours", type=positive, default=24, metavar="N", help="the last N hours (24)")
+    _past_options(found["history"].add_argument)
     found["sites"].add_argument("--refresh", action="store_true", help="ask the sites now")
     found["tasks"].add_argument("--active", action="store_true", help="only those that have not ended")
     found["tasks"].add_argument("--limit", type=positive, default=100, metavar="N", help="at most N rows (100)")
@@ -162,6 +162,22 @@ def parsers() -> dict[str, OptionParser]:
     found["logs"].add_argument("--follow", action="store_true", help="print it live until the task ends")
     found["events"].add_argument("--limit", type=positive, default=200, metavar="N", help="the newest N (200)")
     return found
+
+
+def _past_options(add: Callable[..., Any]) -> None:
+    add("SITE", help="a site's name")
+    add("--hours", type=positive, metavar="N", help="the last N hours (24; of a figure 672)")
+    add("--heatmap", action="store_true", help="a figure: how busy each hour of the week was")
+    add("--pending", action="store_true", help="the same of how many jobs waited")
+    add("--partition", metavar="P", help="of the figure, only this one")
+
+
+def _history(said: argparse.Namespace) -> Any:
+    if not (said.heatmap or said.pending):
+        return api.history(said.SITE, hours=said.hours or 24)
+    what: Literal["busy", "pending"] = "pending" if said.pending else "busy"
+    weeks = said.hours / (7 * 24) if said.hours else 4.0
+    return api.heatmap(said.SITE, weeks=weeks, what=what, partition=said.partition)
 
 
 @magics_class
@@ -175,7 +191,7 @@ class DiamondMagics(Magics):
         self._commands: dict[str, Callable[[Any], Any]] = {
             "sites": lambda said: api.sites(refresh=said.refresh),
             "wall": lambda said: self._session.wall.show(),  # noqa: ARG005 - it takes no options
-            "history": lambda said: api.history(said.SITE, hours=said.hours),
+            "history": _history,
             "forecast": lambda said: api.forecast(),  # noqa: ARG005 - it takes no options
             "charges": self._charges,
             "idle": self._idle,

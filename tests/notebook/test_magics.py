@@ -225,6 +225,8 @@ def test_tables_texts_and_help(kernel, rest):
     ).stdout
     assert past == "[6.0, <NA>] [14.0, 0.0] ['gpuA100x4', 'gpuA100x4'] UTC\n"
     assert "no site 'nope'" in kernel.run("%diamond history nope").everything
+    figure = "w = %diamond history delta --pending --partition gpuA100x4\nprint(type(w).__name__, w.layout.title.text)"
+    assert kernel.ok(figure).stdout == "Figure delta:gpuA100x4, jobs that wait, by weekday and hour\n"
     found = kernel.ok(
         "f = %diamond forecast\nprint(f['starts'].tolist(), f['error s'].tolist(), f.loc['delta', 'by'], list(f.index))"
     ).stdout
