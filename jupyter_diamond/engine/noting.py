@@ -14,7 +14,7 @@ from jupyter_diamond.engine.reconcile import from_folder, from_queue
 from jupyter_diamond.engine.watched import Watched
 from jupyter_diamond.model.base import from_epoch
 from jupyter_diamond.model.event import EventType
-from jupyter_diamond.model.jobs import JobRow
+from jupyter_diamond.model.jobs import JobRow, NativeJob
 from jupyter_diamond.model.task import Attempt
 
 
@@ -41,10 +41,12 @@ def by_folder(seen: Seen) -> Tells:
     return tells
 
 
-def by_queue(row: JobRow, at: float) -> Tells:
-    """What its row in the queue tells."""
+def by_queue(row: JobRow, at: float, job: NativeJob | None) -> Tells:
+    """What the row of this job in the queue tells; nothing of an attempt that follows another one by now."""
 
     def tells(attempt: Attempt) -> News | None:
+        if attempt.native != job:
+            return None
         changes = from_queue(attempt, row, now=from_epoch(at))
         data = {"from": "queue", **({"requeued": True} if row.requeued else {})}
         return News("attempt.state_changed", data, changes) if changes else None

@@ -273,7 +273,7 @@ class SiteWatcher:
                 known.ask_accounting(now, self.link.poll_floor_s)
             if row is not None:
                 known.silent_since = None
-                heard.append((known, by_queue(row, time.time())))
+                heard.append((known, by_queue(row, time.time(), known.native)))
         noted = await note(self.ledger, self._endings, heard)
         if any("state" in news.changes for _, news in noted):
             self._queue.stirred(time.monotonic())
@@ -288,7 +288,8 @@ class SiteWatcher:
             if known.settle is not None and now >= known.settle_at:
                 known.settle_at = now + known.settle.next()
         since = min(known.task.created_at for known in due)
-        jobs = [known.native for known in due if known.native is not None]
+        asked = [known.native for known in due]
+        jobs = [job for job in asked if job is not None]
         script = self.link.scheduler.accounting_script(jobs, since=since)
         reading = self.link.scheduler.parse_accounting(
             await self.link.run(script, timeout_s=self.settings.command_timeout_s)
@@ -296,13 +297,14 @@ class SiteWatcher:
         rows = Rows(reading.rows)
         found = [(known, row_of(newest(known.task), rows)) for known in due]
         if not reading.complete:
-            found = [(known, row or known.queue_row) for known, row in found]
+            found = [(known, row or _queue_row(known)) for known, row in found]
         idle = [known for known, row in found if row is not None and _never_ran(newest(known.task), row)]
         claims = await self._claims(idle)
         ends: list[End] = []
-        for known, row in found:
+        for (known, row), job in zip(found, asked, strict=True):
             async with known.lock:
-                end = await self._settle(known, row, now, claims)
+                # two jobs may carry its token, and its claim may have said meanwhile that it is the other one's
+                end = await self._settle(known, row, now, claims) if known.native == job else None
             ends += [] if end is None else [end]
         self._endings.begin(ends)
 
@@ -384,6 +386,11 @@ class SiteWatcher:
             if known.settle is not None:
                 known.settle_at = max(known.settle_at, now + known.settle.next())
             await self._endings.note_trouble(known, problem)
+
+
+def _queue_row(known: Watched) -> JobRow | None:
+    """What the queue said last of the job that is followed now."""
+    return None if known.queue_row is None else row_of(newest(known.task), (known.queue_row,))
 
 
 def _never_ran(attempt: Attempt, row: JobRow) -> bool:

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from jupyter_diamond.engine.claims import Claims
 from jupyter_diamond.engine.watch import SiteWatcher
 from jupyter_diamond.engine.watched import Watched
-from jupyter_diamond.model.jobs import JobReading, NativeJob
+from jupyter_diamond.model.jobs import JobReading, JobRow, NativeJob
+from jupyter_diamond.model.states import State
 from jupyter_diamond.settings import DiamondEngine
 from tests.store.store_samples import T0, an_attempt
 
@@ -37,11 +39,15 @@ class Site:
         return None
 
 
+def watching(site):
+    parts = dict.fromkeys(("ledger", "spool", "holds", "healer", "readiness", "hand_on"))
+    return SiteWatcher(link=site, settings=DiamondEngine(), log=logging.getLogger("test"), **parts)
+
+
 async def ended(ends, monkeypatch):
     """The questions that are asked, and how long each end waited for its last word."""
     site, waited, told = Site(), [], {}
-    parts = dict.fromkeys(("ledger", "spool", "holds", "healer", "readiness", "hand_on"))
-    watcher = SiteWatcher(link=site, settings=DiamondEngine(), log=logging.getLogger("test"), **parts)
+    watcher = watching(site)
 
     async def settle(self, known, row, now, others):
         if now - told[known.task.id] >= KNOWS_S:
@@ -83,3 +89,32 @@ async def test_single_ends_are_settled_at_once(monkeypatch):
 async def test_ends_at_the_same_moment_make_one_question(monkeypatch):
     asked, _ = await ended([1.0] * 50, monkeypatch)
     assert [many for _, many in asked] == [50]
+
+
+@pytest.mark.parametrize("when", ["while accounting is asked", "while claims are"])
+async def test_an_end_is_not_that_of_the_job_that_made_the_claim_meanwhile(monkeypatch, when):
+    """Two jobs carry the token: one of them is cancelled as its task is held, and the other one has begun."""
+    site, settled = Site(), []
+    attempt = an_attempt().model_copy(update={"native": NativeJob(id="1"), "started_at": None})
+
+    def knows(attempt):
+        return SimpleNamespace(id="t", attempt=attempt, attempts=(attempt,), created_at=T0, cancel_requested_by=None)
+
+    known = Watched(task=knows(attempt))
+    known.ask_accounting(site.now, site.poll_floor_s)
+
+    async def begins(*_, **__):
+        known.task = knows(attempt.model_copy(update={"native": NativeJob(id="2"), "started_at": T0}))
+        return Claims()
+
+    async def settle(self, known, row, now, claims):
+        settled.append(row)
+
+    row = JobRow(job=NativeJob(id="1"), state=State.CANCELLED, raw_state="CANCELLED")
+    monkeypatch.setattr(Site, "parse_accounting", lambda *_: JobReading(rows=(row,)))
+    monkeypatch.setattr(SiteWatcher, "_settle", settle)
+    monkeypatch.setattr(*((Site, "run") if "accounting" in when else (SiteWatcher, "_claims")), begins)
+    watcher = watching(site)
+    watcher.watched["t"] = known
+    await watcher._ask_accounting(site.now + 60.0)
+    assert (known.task.attempt.native.id, settled) == ("2", [])
