@@ -27,8 +27,12 @@ export class LoginModel {
 
   /** Ask for the state. What cannot be asked stays as it was: sites and tasks do not depend on it. */
   async fetch(): Promise<void> {
+    const before = this._acts;
     try {
-      this._accept(await this._api.login());
+      const state = await this._api.login();
+      if (before === this._acts) {
+        this._accept(state); // else it is from before the user logged in or out
+      }
     } catch (reason) {
       if (!(reason instanceof ApiFailure)) {
         throw reason;
@@ -44,15 +48,20 @@ export class LoginModel {
   }
 
   async finish(code: string): Promise<void> {
-    this._accept(await this._api.finishLogin(code));
+    this._did(await this._api.finishLogin(code));
   }
 
   async logout(): Promise<void> {
-    this._accept(await this._api.logout());
+    this._did(await this._api.logout());
   }
 
   dispose(): void {
     Signal.clearData(this);
+  }
+
+  private _did(state: Login): void {
+    this._acts += 1;
+    this._accept(state);
   }
 
   private _accept(state: Login): void {
@@ -65,4 +74,7 @@ export class LoginModel {
       this.announced.emit('Logged out of Globus');
     }
   }
+
+  /** How often the user has logged in or out here. */
+  private _acts = 0;
 }

@@ -104,6 +104,8 @@ SECONDS = 1000
 def open_lab(page: Page, lab: Lab, *, reset: bool = True) -> None:
     page.goto(f"{lab.url}/lab?token={TOKEN}{'&reset' if reset else ''}")
     page.locator("#jupyterlab-splash").wait_for(state="detached", timeout=60 * SECONDS)
+    if reset:  # the launcher comes a while after the splash has gone, and takes the focus of whoever has it then
+        page.wait_for_function("document.activeElement?.closest('.jp-Launcher') != null", timeout=60 * SECONDS)
 
 
 def show_sidebar(page: Page, lab: Lab) -> None:
