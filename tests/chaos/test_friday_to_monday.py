@@ -139,7 +139,9 @@ def friday(weekend):
 def weekend_happens(weekend):
     """What breaks while nobody looks."""
     testbed, them = weekend.testbed, weekend.them
-    testbed.end_soon("anvil", weekend.until(runs_at("long")).native.id)
+    long = weekend.until(runs_at("long")).native.id
+    weekend.until(lambda _: (weekend.folder / "ran" / "long-first").exists())  # it has saved something by then
+    testbed.end_soon("anvil", long)
     on_node = weekend.until(runs_at(3))
     weekend.until(lambda store: all(member(store, index).state.terminal for index in (0, 1, 2, 4)))
     for node in CLUSTERS["delta"].node_names:
